@@ -11,7 +11,7 @@ struct ActivationArgs {
   const float* tensor_scale;  // [1]; not null: one given scale
   const i32* topk_ids;        // [slots]; a slot of another rank is skipped
   i32 slots, shard;
-  i32 group;                  // values a scale covers
+  i32 group;  // values a scale covers
 };
 
 template <class T>

@@ -12,21 +12,21 @@ namespace moetune {
 enum : int { kScalesNone = 0, kScalesTensor = 1, kScalesChannel = 2, kScalesBlock = 3 };
 
 struct GroupedGemmArgs {
-  const u8* a;                        // T [rows, k]
-  const u8* b;                        // T [experts, n, k]
-  u16* c;                             // Out [slots, n]
-  const float* a_scale;               // block: [rows, ceil(k/block_k)]; channel: [rows]; tensor: [1]
-  const float* b_scale;               // block: [experts, ceil(n/block_n), ceil(k/block_k)]; channel: [experts, n]; tensor: [experts]
+  const u8* a;           // T [rows, k]
+  const u8* b;           // T [experts, n, k]
+  u16* c;                // Out [slots, n]
+  const float* a_scale;  // block: [rows, ceil(k/block_k)]; channel: [rows]; tensor: [1]
+  const float* b_scale;  // block: [experts, ceil(n/block_n), ceil(k/block_k)]; channel: [experts, n]; tensor: [experts]
   const float* topk_weights;          // [slots], multiplied into the output; null: not
   const i32* sorted_token_ids;        // null: block m is slot m alone ("naive", no sort)
   const i32* expert_ids;              // one a block of BLOCK_M sorted slots
   const i32* num_tokens_post_padded;  // unused when naive
   i32 n, k;
-  i32 m_blocks;                       // upper bound: what the grid covers
-  i32 slots;                          // tokens * topk; a sorted id >= slots is padding
-  i32 slots_per_row;                  // topk for GEMM1, 1 for GEMM2
-  i32 group_size_m;                   // M blocks that share a band of the raster
-  i32 block_n, block_k;               // of the weights' scales
+  i32 m_blocks;          // upper bound: what the grid covers
+  i32 slots;             // tokens * topk; a sorted id >= slots is padding
+  i32 slots_per_row;     // topk for GEMM1, 1 for GEMM2
+  i32 group_size_m;      // M blocks that share a band of the raster
+  i32 block_n, block_k;  // of the weights' scales
 };
 
 // How the warps share a tile: along weight rows, along tokens, and (tiles with fewer mma tiles than warps) along K.
@@ -60,13 +60,16 @@ __device__ __forceinline__ u32 swizzled(int row, int chunk) {
 
 template <class T, int Scales, int BlockM, int BlockN, int BlockK, int Warps, int Stages>
 struct GemmTile {
+  static constexpr int block_m = BlockM, block_n = BlockN, block_k = BlockK;
+  static constexpr int element_bytes = T::bytes;
+  static constexpr bool block_scales = Scales == kScalesBlock;
   static constexpr int threads = Warps * 32;
   static constexpr int row_bytes = BlockK * T::bytes;
   static constexpr int chunks = row_bytes / 16;
   static constexpr int a_bytes = BlockM * row_bytes;
   static constexpr int b_bytes = BlockN * row_bytes;
   static constexpr int b_scales = 8;  // scale blocks that BLOCK_N rows can touch (host checks block_n >= 64)
-  static constexpr int scale_bytes = Scales == kScalesBlock ? (BlockM + b_scales) * 4 : 0;
+  static constexpr int scale_bytes = block_scales ? (BlockM + b_scales) * 4 : 0;
   static constexpr int stage_bytes = a_bytes + b_bytes + scale_bytes;
   static constexpr int table_bytes = BlockM * 8;  // slot and row of each token of the tile
   static constexpr WarpLayout warps = choose_warps(BlockM, BlockN, Warps);
@@ -87,18 +90,18 @@ __device__ __forceinline__ TileIndex tile_of(int program, int m_blocks, int n_bl
   return {first_m + in_band % band_m, in_band / band_m};
 }
 
+// Starts the copies of one step of K: token rows, weight rows and, with block scales, their scales.
 template <class Tile>
 __device__ __forceinline__ void load_stage(const GroupedGemmArgs& args, u32 stage, const i32* row_table, int expert,
-                                           int n0, int step, int block_k_elements, int element_bytes,
-                                           bool block_scales, int block_m, int block_n) {
+                                           int n0, int step) {
   const int thread = threadIdx.x;
   const int chunk = thread % Tile::chunks;
-  const i64 row_pitch = static_cast<i64>(args.k) * element_bytes;
+  const i64 row_pitch = static_cast<i64>(args.k) * Tile::element_bytes;
   const i64 k_byte = static_cast<i64>(step) * Tile::row_bytes + chunk * 16;
   const bool k_valid = k_byte < row_pitch;
   constexpr int rows_per_pass = Tile::threads / Tile::chunks;
 #pragma unroll
-  for (int row = thread / Tile::chunks; row < block_m; row += rows_per_pass) {
+  for (int row = thread / Tile::chunks; row < Tile::block_m; row += rows_per_pass) {
     const i32 source = row_table[row];
     const bool valid = k_valid && source >= 0;
     copy_async_16(stage + swizzled<Tile::row_bytes>(row, chunk), args.a + (valid ? source * row_pitch + k_byte : 0),
@@ -106,16 +109,16 @@ __device__ __forceinline__ void load_stage(const GroupedGemmArgs& args, u32 stag
   }
   const u8* weights = args.b + (static_cast<i64>(expert) * args.n + n0) * row_pitch + k_byte;
 #pragma unroll
-  for (int row = thread / Tile::chunks; row < block_n; row += rows_per_pass) {
+  for (int row = thread / Tile::chunks; row < Tile::block_n; row += rows_per_pass) {
     const bool valid = k_valid && n0 + row < args.n;
     copy_async_16(stage + Tile::a_bytes + swizzled<Tile::row_bytes>(row, chunk),
                   valid ? weights + row * row_pitch : args.b, valid);
   }
-  if (block_scales) {
+  if constexpr (Tile::block_scales) {
     const int k_blocks = (args.k + args.block_k - 1) / args.block_k;
-    const int k_block = step * block_k_elements / args.block_k;
+    const int k_block = step * Tile::block_k / args.block_k;
     const u32 scales = stage + Tile::a_bytes + Tile::b_bytes;
-    for (int row = thread; row < block_m; row += Tile::threads) {
+    for (int row = thread; row < Tile::block_m; row += Tile::threads) {
       const i32 source = row_table[row];
       copy_async_4(scales + row * 4, args.a_scale + (source >= 0 ? static_cast<i64>(source) * k_blocks + k_block : 0),
                    source >= 0);
@@ -125,7 +128,7 @@ __device__ __forceinline__ void load_stage(const GroupedGemmArgs& args, u32 stag
     if (thread < Tile::b_scales) {
       const bool valid = first + thread < n_blocks;
       const i64 index = (static_cast<i64>(expert) * n_blocks + first + thread) * k_blocks + k_block;
-      copy_async_4(scales + (block_m + thread) * 4, args.b_scale + (valid ? index : 0), valid);
+      copy_async_4(scales + (Tile::block_m + thread) * 4, args.b_scale + (valid ? index : 0), valid);
     }
   }
 }
@@ -133,7 +136,7 @@ __device__ __forceinline__ void load_stage(const GroupedGemmArgs& args, u32 stag
 template <class T, class Out, int Scales, int BlockM, int BlockN, int BlockK, int Warps, int Stages>
 __global__ void __launch_bounds__(Warps * 32) grouped_gemm(const GroupedGemmArgs args) {
   using Tile = GemmTile<T, Scales, BlockM, BlockN, BlockK, Warps, Stages>;
-  constexpr bool block_scales = Scales == kScalesBlock;
+  constexpr bool block_scales = Tile::block_scales;
   extern __shared__ __align__(128) u8 shared[];
 
   const int n_blocks = (args.n + BlockN - 1) / BlockN;
@@ -159,8 +162,7 @@ __global__ void __launch_bounds__(Warps * 32) grouped_gemm(const GroupedGemmArgs
   const int steps = (args.k + BlockK - 1) / BlockK;
   const auto load = [&](int step) {
     if (step < steps) {
-      load_stage<Tile>(args, ring_address + (step % Stages) * Tile::stage_bytes, row_table, expert, n0, step, BlockK,
-                       T::bytes, block_scales, BlockM, BlockN);
+      load_stage<Tile>(args, ring_address + (step % Stages) * Tile::stage_bytes, row_table, expert, n0, step);
     }
     copy_async_commit();
   };
@@ -222,7 +224,8 @@ __global__ void __launch_bounds__(Warps * 32) grouped_gemm(const GroupedGemmArgs
       }
     }
     if constexpr (block_scales) {
-      const float* scales = reinterpret_cast<const float*>(ring + slot * Tile::stage_bytes + Tile::a_bytes + Tile::b_bytes);
+      const float* scales =
+          reinterpret_cast<const float*>(ring + slot * Tile::stage_bytes + Tile::a_bytes + Tile::b_bytes);
       const int first_block = n0 / args.block_n;
 #pragma unroll
       for (int i = 0; i < Tile::tiles_n; ++i) {

@@ -10,7 +10,7 @@ struct QuantiseArgs {
   float* scale;               // [rows, groups]; written
   const float* tensor_scale;  // [1]; not null: one given scale for all, `scale` unused
   i32 rows, k;
-  i32 group;                  // k values a scale covers (the whole row: per token)
+  i32 group;  // k values a scale covers (the whole row: per token)
 };
 
 template <class T>

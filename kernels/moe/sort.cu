@@ -10,9 +10,9 @@ struct SortArgs {
   i32* expert_ids;              // [capacity / block_m]; -1 past the used part
   i32* num_tokens_post_padded;  // [1]
   i32 slots;
-  i32 experts;                  // local, at most 1024
+  i32 experts;  // local, at most 1024
   i32 block_m;
-  i32 block_capacity;           // entries of expert_ids
+  i32 block_capacity;  // entries of expert_ids
 };
 
 constexpr int kSortThreads = 1024;

@@ -5,13 +5,13 @@
 namespace moetune {
 
 struct CompareArgs {
-  const u16* out;           // T [rows, columns]
-  const float* reference;   // [rows, columns]
-  const i32* topk_ids;      // [rows]: rows with -1 are skipped; null: none
-  float* row_error;         // [rows]: sum of squared differences, NaN when an output is not finite
-  float* row_norm;          // [rows]: sum of squared references
-  float* row_largest;       // [rows]: largest absolute difference
-  i32* mismatches;          // [rows]: elements not equal to the reference
+  const u16* out;          // T [rows, columns]
+  const float* reference;  // [rows, columns]
+  const i32* topk_ids;     // [rows]: rows with -1 are skipped; null: none
+  float* row_error;        // [rows]: sum of squared differences, NaN when an output is not finite
+  float* row_norm;         // [rows]: sum of squared references
+  float* row_largest;      // [rows]: largest absolute difference
+  i32* mismatches;         // [rows]: elements not equal to the reference
   i32 columns;
 };
 
@@ -102,10 +102,10 @@ __global__ void __launch_bounds__(256) fill_values(const FillArgs args) {
 }
 
 struct ReadChainArgs {
-  const u8* weights;       // [experts, bytes_per_expert]
-  const i32* experts;      // ids of the experts to read
-  u32* sink;               // never written with real data; keeps the loads alive
-  u64 bytes_per_expert;    // a multiple of 16
+  const u8* weights;     // [experts, bytes_per_expert]
+  const i32* experts;    // ids of the experts to read
+  u32* sink;             // never written with real data; keeps the loads alive
+  u64 bytes_per_expert;  // a multiple of 16
   i32 active;
 };
 

@@ -46,15 +46,15 @@ __device__ float rounded(float value) {
 }
 
 struct ReferenceGemmArgs {
-  const void* a;          // T [rows, k]
-  const void* b;          // T [experts, n, k]
-  float* c;               // [slots, n]; rounded to Out
-  const float* a_scale;   // as GroupedGemmArgs; null without scales
+  const void* a;         // T [rows, k]
+  const void* b;         // T [experts, n, k]
+  float* c;              // [slots, n]; rounded to Out
+  const float* a_scale;  // as GroupedGemmArgs; null without scales
   const float* b_scale;
-  const float* weights;   // [slots] or null
-  const i32* topk_ids;    // [slots]
+  const float* weights;  // [slots] or null
+  const i32* topk_ids;   // [slots]
   i32 n, k, slots, slots_per_row;
-  i32 scales;             // 0 none, 1 tensor, 2 channel, 3 block
+  i32 scales;  // 0 none, 1 tensor, 2 channel, 3 block
   i32 block_n, block_k;
 };
 
@@ -141,9 +141,9 @@ __global__ void __launch_bounds__(128) reference_quantise(const ReferenceQuantis
 }
 
 struct ReferenceActivationArgs {
-  const float* in;   // [slots, 2*shard], already rounded to T
-  float* out;        // [slots, shard]
-  void* out16;       // T [slots, shard] or null: also written rounded
+  const float* in;  // [slots, 2*shard], already rounded to T
+  float* out;       // [slots, shard]
+  void* out16;      // T [slots, shard] or null: also written rounded
   i32 slots, shard;
 };
 
@@ -160,8 +160,8 @@ __global__ void __launch_bounds__(256) reference_activation(const ReferenceActiv
 }
 
 struct ReferenceCombineArgs {
-  const float* in;      // [tokens, topk, hidden]
-  float* out;           // [tokens, hidden]; not rounded
+  const float* in;  // [tokens, topk, hidden]
+  float* out;       // [tokens, hidden]; not rounded
   const i32* topk_ids;
   i32 tokens, topk, hidden;
 };

@@ -91,7 +91,9 @@ void print_candidates(const Workload& w, const std::vector<int>& tokens, const G
       std::cout << head << '\n';
       first = false;
     }
-    std::cout << fmt::format("{:>10} {:>10}", count, list.candidates.size());
+    const auto of_space = std::count_if(list.candidates.begin(), list.candidates.end(),
+                                        [](const Candidate& candidate) { return candidate.in_space; });
+    std::cout << fmt::format("{:>10} {:>10}", count, of_space);
     for (const Dropped& dropped : list.dropped) std::cout << fmt::format(" {:>7}", dropped.count);
     std::cout << '\n';
   }

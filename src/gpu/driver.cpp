@@ -60,14 +60,22 @@ void open_context(CUdevice device) {
 bool GpuError::poisons_context() const {
   // By number: older headers lack the names (CUDA_ERROR_CONTAINED, CUDA_ERROR_TENSOR_MEMORY_LEAK).
   constexpr auto contained_error = static_cast<CUresult>(226), tensor_memory_leak = static_cast<CUresult>(721);
-  constexpr std::array fatal = {CUDA_ERROR_ILLEGAL_ADDRESS,      CUDA_ERROR_ILLEGAL_INSTRUCTION,
-                                CUDA_ERROR_MISALIGNED_ADDRESS,   CUDA_ERROR_INVALID_ADDRESS_SPACE,
-                                CUDA_ERROR_INVALID_PC,           CUDA_ERROR_LAUNCH_FAILED,
-                                CUDA_ERROR_LAUNCH_TIMEOUT,       CUDA_ERROR_HARDWARE_STACK_ERROR,
-                                CUDA_ERROR_ASSERT,               CUDA_ERROR_ECC_UNCORRECTABLE,
-                                CUDA_ERROR_NVLINK_UNCORRECTABLE, CUDA_ERROR_EXTERNAL_DEVICE,
-                                CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_UNKNOWN,
-                                contained_error,                 tensor_memory_leak};
+  constexpr std::array fatal = {CUDA_ERROR_ILLEGAL_ADDRESS,
+                                CUDA_ERROR_ILLEGAL_INSTRUCTION,
+                                CUDA_ERROR_MISALIGNED_ADDRESS,
+                                CUDA_ERROR_INVALID_ADDRESS_SPACE,
+                                CUDA_ERROR_INVALID_PC,
+                                CUDA_ERROR_LAUNCH_FAILED,
+                                CUDA_ERROR_LAUNCH_TIMEOUT,
+                                CUDA_ERROR_HARDWARE_STACK_ERROR,
+                                CUDA_ERROR_ASSERT,
+                                CUDA_ERROR_ECC_UNCORRECTABLE,
+                                CUDA_ERROR_NVLINK_UNCORRECTABLE,
+                                CUDA_ERROR_EXTERNAL_DEVICE,
+                                CUDA_ERROR_CONTEXT_IS_DESTROYED,
+                                CUDA_ERROR_UNKNOWN,
+                                contained_error,
+                                tensor_memory_leak};
   return std::find(fatal.begin(), fatal.end(), result_) != fatal.end();
 }
 
@@ -97,9 +105,10 @@ DriverState driver_state() {
 std::string driver_too_old(int driver_version, int nvrtc_major, int nvrtc_minor) {
   if (nvrtc_major <= driver_version / 1000) return {};
   return "the driver supports CUDA " + std::to_string(driver_version / 1000) + "." +
-         std::to_string(driver_version % 1000 / 10) + " and cannot load what NVRTC " + std::to_string(nvrtc_major) + "." +
-         std::to_string(nvrtc_minor) + " compiles; update the driver to one for CUDA " + std::to_string(nvrtc_major) +
-         ".x, or point --nvrtc at an NVRTC of CUDA " + std::to_string(driver_version / 1000) + ".x";
+         std::to_string(driver_version % 1000 / 10) + " and cannot load what NVRTC " + std::to_string(nvrtc_major) +
+         "." + std::to_string(nvrtc_minor) + " compiles; update the driver to one for CUDA " +
+         std::to_string(nvrtc_major) + ".x, or point --nvrtc at an NVRTC of CUDA " +
+         std::to_string(driver_version / 1000) + ".x";
 }
 
 Device::Device(int ordinal) {
@@ -109,7 +118,7 @@ Device::Device(int ordinal) {
     throw Error(ExitCode::no_device, "no GPU " + std::to_string(ordinal) + ": found " +
                                          std::to_string(state.devices.size()) + " (numbered from 0)");
   }
-  // Another process may hold all its memory or own it alone: the GPU\x27s state, not an error of ours.
+  // Another process may hold all its memory or own it alone: the GPU's state, not an error of ours.
   try {
     check(driver_api().device_get(&device_, ordinal), "opening it");
     limits_ = read_limits(device_);
@@ -132,15 +141,15 @@ std::int64_t Device::free_memory() const {
 void Device::synchronize() const { check(driver_api().context_synchronize(), "waiting for the GPU"); }
 
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
-  if (bytes > 0) check(driver_api().memory_alloc(&ptr_, bytes), ("allocating " + std::to_string(bytes) + " bytes").c_str());
+  if (bytes > 0)
+    check(driver_api().memory_alloc(&ptr_, bytes), ("allocating " + std::to_string(bytes) + " bytes").c_str());
 }
 
 Buffer::~Buffer() {
   if (ptr_ != 0) driver_api().memory_free(ptr_);
 }
 
-Buffer::Buffer(Buffer&& other) noexcept
-    : ptr_(std::exchange(other.ptr_, 0)), bytes_(std::exchange(other.bytes_, 0)) {}
+Buffer::Buffer(Buffer&& other) noexcept : ptr_(std::exchange(other.ptr_, 0)), bytes_(std::exchange(other.bytes_, 0)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(ptr_, other.ptr_);
@@ -212,7 +221,7 @@ CUfunction Module::function(const std::string& entry, int dynamic_shared_bytes) 
   check(driver_api().module_function(&function, module_, entry.c_str()), ("finding " + entry).c_str());
   int static_shared_bytes = 0;
   check(driver_api().function_get(&static_shared_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function),
-        "reading a kernel\x27s shared memory");
+        "reading a kernel's shared memory");
   constexpr int without_opt_in = 48 * 1024;
   if (static_shared_bytes + dynamic_shared_bytes > without_opt_in) {
     check(driver_api().function_set(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic_shared_bytes),

@@ -28,9 +28,9 @@ class GpuError : public std::runtime_error {
 };
 
 struct DriverState {
-  bool loaded = false;     // the library is there and has every function; it may still show no GPU
-  std::string problem;     // why there is no GPU: library missing, initialisation failed (with the driver's words)
-  int version = 0;         // CUDA version of the driver, e.g. 13000
+  bool loaded = false;  // the library is there and has every function; it may still show no GPU
+  std::string problem;  // why there is no GPU: library missing, initialisation failed (with the driver's words)
+  int version = 0;      // CUDA version of the driver, e.g. 13000
   std::vector<std::string> devices;
 };
 // Looks for libcuda.so.1 and initialises it, once a process; never throws. MOETUNE_LIBCUDA=PATH names another file

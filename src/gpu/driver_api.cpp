@@ -31,11 +31,11 @@ DriverApi load() {
                       : "MOETUNE_LIBCUDA cannot be loaded: " + std::string(words != nullptr ? words : path);
     return api;
   }
-#define MOETUNE_RESOLVE(name, symbol, result, ...)                                                         \
-  api.name = reinterpret_cast<result (*)(__VA_ARGS__)>(dlsym(library, symbol));                            \
-  if (api.name == nullptr) {                                                                               \
-    api.problem = path + " lacks " + symbol + ": not a driver of CUDA 11.4 or later; update the NVIDIA driver";          \
-    return api;                                                                                            \
+#define MOETUNE_RESOLVE(name, symbol, result, ...)                                                              \
+  api.name = reinterpret_cast<result (*)(__VA_ARGS__)>(dlsym(library, symbol));                                 \
+  if (api.name == nullptr) {                                                                                    \
+    api.problem = path + " lacks " + symbol + ": not a driver of CUDA 11.4 or later; update the NVIDIA driver"; \
+    return api;                                                                                                 \
   }
   MOETUNE_DRIVER_FUNCTIONS(MOETUNE_RESOLVE)
 #undef MOETUNE_RESOLVE

@@ -1,7 +1,9 @@
 #include "gpu/limits.h"
 
 #include <array>
-#include <cstdlib>
+#include <charconv>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -72,13 +74,18 @@ std::string arch_for_compute_capability(int compute_capability) {
 }
 
 int compute_capability_of_arch(const std::string& arch) {
-  char* end = nullptr;
-  const long value = arch.rfind("sm_", 0) == 0 ? std::strtol(arch.c_str() + 3, &end, 10) : 0;
-  const std::string rest = end != nullptr ? end : "";
-  if (value < 10 || value > 999 || (!rest.empty() && rest != "a" && rest != "f")) {
+  constexpr std::string_view prefix = "sm_";
+  std::string_view rest = arch;
+  int value = 0;
+  if (rest.substr(0, prefix.size()) == prefix) {
+    rest.remove_prefix(prefix.size());
+    const char* end = std::from_chars(rest.data(), rest.data() + rest.size(), value).ptr;
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  }
+  if (value < 10 || value > 999 || !(rest.empty() || rest == "a" || rest == "f")) {
     throw Error(ExitCode::usage, "'" + arch + "' is not a target; write it like sm_90a");
   }
-  return static_cast<int>(value);
+  return value;
 }
 
 GpuLimits limits_of_arch(const std::string& arch) {

@@ -9,9 +9,9 @@
 namespace moetune {
 
 struct GpuLimits {
-  std::string name;           // as the driver says it, e.g. "NVIDIA H200"
-  int compute_capability = 0; // major * 10 + minor, e.g. 90
-  std::string arch;           // NVRTC target for this GPU, e.g. "sm_90a"
+  std::string name;            // as the driver says it, e.g. "NVIDIA H200"
+  int compute_capability = 0;  // major * 10 + minor, e.g. 90
+  std::string arch;            // NVRTC target for this GPU, e.g. "sm_90a"
   int sm_count = 0;
   int shared_memory_per_block_optin = 0;  // bytes
   int shared_memory_per_sm = 0;           // bytes
@@ -19,14 +19,16 @@ struct GpuLimits {
   int max_threads_per_sm = 0;
   std::int64_t l2_bytes = 0;
   std::int64_t memory_bytes = 0;
-  double memory_bandwidth = 0;  // bytes/s by the driver's bus width and memory clock; a lead for pruning, never reported
-  int driver_version = 0;       // CUDA version the driver supports, e.g. 13000
+  double memory_bandwidth =
+      0;                   // bytes/s by the driver's bus width and memory clock; a lead for pruning, never reported
+  int driver_version = 0;  // CUDA version the driver supports, e.g. 13000
 };
 
 Json to_json(const GpuLimits& limits);
 GpuLimits gpu_limits_from_json(const Json& json);
 
-// "sm_90a" for 90, "sm_100a" for 100, "sm_120a" for 120, "sm_89" for 89: the target with every instruction the chip has.
+// "sm_90a" for 90, "sm_100a" for 100, "sm_120a" for 120, "sm_89" for 89: the target with every instruction the chip
+// has.
 std::string arch_for_compute_capability(int compute_capability);
 
 // Inverse: 90 for "sm_90a"; throws Error(usage) for a malformed name.

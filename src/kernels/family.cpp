@@ -12,8 +12,8 @@
 namespace moetune {
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> table = {grouped_gemm_family(), sort_family(), quantise_family(),
-                                            silu_mul_family(), topk_sum_family()};
+  static const std::vector<Family> table = {grouped_gemm_family(), sort_family(), quantise_family(), silu_mul_family(),
+                                            topk_sum_family()};
   return table;
 }
 
@@ -23,7 +23,8 @@ const Family& family(const std::string& name) {
     if (f.name == name) return f;
     names.push_back(f.name);
   }
-  throw Error(ExitCode::usage, "unknown kernel family '" + name + "'; nearest: " + join(nearest_names(name, names), ", "));
+  throw Error(ExitCode::usage,
+              "unknown kernel family '" + name + "'; nearest: " + join(nearest_names(name, names), ", "));
 }
 
 std::string family_digest(const Family& f) {

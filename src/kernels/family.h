@@ -24,10 +24,10 @@ using LaunchStep = std::function<void(const LayerCall& call, const Stream& strea
 struct Family {
   std::string name;
   std::string description;
-  std::string space;                 // space name; empty: nothing to tune
-  std::string source;                // "kernels/moe/grouped_gemm.cu"
-  std::string host;                  // "src/kernels/grouped_gemm.cpp"
-  std::vector<Step> steps;           // the steps it can do, one at a time
+  std::string space;        // space name; empty: nothing to tune
+  std::string source;       // "kernels/moe/grouped_gemm.cu"
+  std::string host;         // "src/kernels/grouped_gemm.cpp"
+  std::vector<Step> steps;  // the steps it can do, one at a time
   // Why it cannot run this workload on this GPU; empty when it can.
   std::string (*unsupported)(const Workload&, const GpuLimits&);
   // Kernels to compile for one of its steps.
@@ -38,7 +38,7 @@ struct Family {
   // Predicted time of one step, microseconds: a lower-bound model for pruning (bytes, tensor work incl. padding,
   // waves). 0: no model.
   double (*predicted_us)(const Problem&, Step, const Config&);
-  std::string accumulate;            // for the record, e.g. "fp32, promoted every BLOCK_SIZE_K of K"
+  std::string accumulate;  // for the record, e.g. "fp32, promoted every BLOCK_SIZE_K of K"
   bool deterministic = true;
 };
 

@@ -27,9 +27,12 @@ GemmShape shape_of(const Workload& w, Step step) {
 
 const char* operand_type(Dtype dtype) {
   switch (dtype) {
-    case Dtype::bf16: return "moetune::Bf16";
-    case Dtype::fp16: return "moetune::Fp16";
-    case Dtype::fp8_w8a8: return "moetune::E4m3";
+    case Dtype::bf16:
+      return "moetune::Bf16";
+    case Dtype::fp16:
+      return "moetune::Fp16";
+    case Dtype::fp8_w8a8:
+      return "moetune::E4m3";
   }
   return "?";
 }
@@ -62,11 +65,10 @@ std::string unsupported(const Workload& w, const GpuLimits& limits) {
 
 std::vector<KernelSource> kernels(const Problem& problem, Step, const Config& config) {
   const Workload& w = problem.workload;
-  return {{source_file,
-           fmt::format("moetune::grouped_gemm<{}, {}, {}, {}, {}, {}, {}, {}>", operand_type(w.dtype),
-                       output_type(w.dtype), static_cast<int>(w.scales), config.at("BLOCK_SIZE_M"),
-                       config.at("BLOCK_SIZE_N"), config.at("BLOCK_SIZE_K"), config.at("num_warps"),
-                       config.at("num_stages"))}};
+  return {{source_file, fmt::format("moetune::grouped_gemm<{}, {}, {}, {}, {}, {}, {}, {}>", operand_type(w.dtype),
+                                    output_type(w.dtype), static_cast<int>(w.scales), config.at("BLOCK_SIZE_M"),
+                                    config.at("BLOCK_SIZE_N"), config.at("BLOCK_SIZE_K"), config.at("num_warps"),
+                                    config.at("num_stages"))}};
 }
 
 std::vector<int> dynamic_shared_bytes(const Problem& problem, Step, const Config& config) {
@@ -125,8 +127,41 @@ double expected_blocks(double load, double block_m) {
   return load > 700 ? std::ceil(load / block_m) : blocks;
 }
 
-// The slowest of: reading each active expert once at the memory's rate, the tensor work of all rows with padding, and
-// the CTAs' own rounds when each can only keep its ring in flight.
+// As choose_warps of the kernel: how many warps lie along weight rows and along tokens, and split K.
+struct WarpLayout {
+  int n, m, k;
+};
+WarpLayout choose_warps(int block_m, int block_n, int warps) {
+  WarpLayout best{0, 0, 0};
+  int best_rows = 1 << 30;
+  for (int m = 1; m <= warps; m *= 2) {
+    const int n = warps / m;
+    if (block_m / m < 8 || block_n / n < 16 || block_m / m + block_n / n >= best_rows) continue;
+    best_rows = block_m / m + block_n / n;
+    best = {n, m, 1};
+  }
+  if (best.n == 0) best = {block_n / 16, block_m / 8, warps / ((block_n / 16) * (block_m / 8))};
+  return best;
+}
+
+// Issue slots of one warp in one step of K. The weights of the terms (and latency_us below) were fitted to the screens
+// of Kimi K2 fp8 and Mixtral bf16 on an H200: mean error 24 % (docs/kernel-log.md). Good enough to prune and order by.
+double issue_slots(const Problem& problem, const Config& config) {
+  const Workload& w = problem.workload;
+  const int capability = problem.limits.compute_capability;
+  const bool fp8 = w.dtype == Dtype::fp8_w8a8;
+  const bool converted = fp8 && capability != 89 && capability < 120;  // e4m3 multiplied as two fp16 halves
+  const int warps = static_cast<int>(config.at("num_warps"));
+  const int bm = static_cast<int>(config.at("BLOCK_SIZE_M")), bn = static_cast<int>(config.at("BLOCK_SIZE_N"));
+  const WarpLayout layout = choose_warps(bm, bn, warps);
+  const double rows = bn / layout.n / 16.0, tokens = bm / layout.m / 8.0;
+  const double pieces = static_cast<double>(config.at("BLOCK_SIZE_K")) * w.element_bytes() / 32 / layout.k;
+  const double per_fragment = converted ? 40 : 10.5, per_mma = converted ? 26 : 13;
+  return 150 + pieces * (per_fragment * (rows + tokens / 2) + per_mma * rows * tokens);
+}
+
+// The slowest of: reading each active expert once at the memory's rate, issuing all work with its padding, and the
+// CTAs' rounds when each only has its ring in flight.
 double predicted_us(const Problem& problem, Step step, const Config& config) {
   const Workload& w = problem.workload;
   const GpuLimits& gpu = problem.limits;
@@ -140,25 +175,20 @@ double predicted_us(const Problem& problem, Step step, const Config& config) {
   const double active = w.local_experts() * (1 - std::exp(-load));
   const double memory_us = active * expert_bytes / bandwidth * 1e6;
 
-  // Leads for pruning. e4m3 without its own mma.sync is converted and multiplied as fp16: a third of the rate.
-  const bool converted = w.dtype == Dtype::fp8_w8a8 && gpu.compute_capability != 89 && gpu.compute_capability < 120;
-  const double flops_per_clock_and_sm = converted ? 800 : 2048;
-  constexpr double clock = 1.6e9;
+  constexpr double issues_per_clock = 4, clock = 1.7e9, latency_us = 1.96;
+  const double warps = static_cast<double>(config.at("num_warps"));
   const double ctas = blocks * std::ceil(shape.n / bn);
-  const double flops = 2.0 * bm * bn * shape.k;
+  const double steps = std::ceil(static_cast<double>(shape.k) / static_cast<double>(config.at("BLOCK_SIZE_K")));
+  const double issue_us = std::max(1.0, ctas / gpu.sm_count) * steps * warps * issue_slots(problem, config) /
+                          (issues_per_clock * clock) * 1e6;
   const double shared = dynamic_shared_bytes(problem, step, config)[0] + 1024.0;
-  const double accumulators = bm * bn / (32.0 * config.at("num_warps")) * (w.scales == Scales::block ? 2 : 1);
-  const double threads = 32.0 * config.at("num_warps");
-  const double by_registers = std::floor(gpu.registers_per_sm / (threads * std::min(255.0, accumulators + 64)));
+  const double accumulators = bm * bn / (32 * warps) * (w.scales == Scales::block ? 2 : 1);
+  const double by_registers = std::floor(gpu.registers_per_sm / (32 * warps * std::min(255.0, accumulators + 64)));
   const double per_sm = std::max(1.0, std::min(by_registers, std::floor(gpu.shared_memory_per_sm / shared)));
-  const double sms_used = std::min<double>(gpu.sm_count, ctas);
-  const double tensor_us = std::max(1.0, ctas / gpu.sm_count) * flops / (flops_per_clock_and_sm * clock) * 1e6;
-  constexpr double latency_us = 0.6;
-  const double in_flight = (config.at("num_stages") - 1) * stage_bytes(w, config);
-  const double bytes = (bm + bn) * shape.k * w.element_bytes();
-  const double rounds = std::max(1.0, ctas / (sms_used * per_sm));
-  const double latency_bound_us = rounds * (bytes / in_flight + 1) * latency_us;
-  return std::max({memory_us, tensor_us, latency_bound_us}) + 2.0;
+  const double rounds = std::max(1.0, ctas / (std::min<double>(gpu.sm_count, ctas) * per_sm));
+  const double ring_us = rounds * (steps / (static_cast<double>(config.at("num_stages")) - 1) + 1) * latency_us;
+  constexpr double launch_us = 2;
+  return std::max({memory_us, issue_us, ring_us}) + launch_us;
 }
 
 }  // namespace

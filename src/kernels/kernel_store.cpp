@@ -13,7 +13,8 @@ CUfunction KernelStore::get(const KernelSource& source, int dynamic_shared_bytes
     return entries_.front().module.function(entries_.front().entry, dynamic_shared_bytes);
   }
   const CompileResult result = compile(source, arch_);
-  if (!result.ok) throw Error(ExitCode::internal, source.expression + " does not compile for " + arch_ + ": " + result.log);
+  if (!result.ok)
+    throw Error(ExitCode::internal, source.expression + " does not compile for " + arch_ + ": " + result.log);
   if (entries_.size() >= capacity_) {
     index_.erase(entries_.back().key);
     entries_.pop_back();

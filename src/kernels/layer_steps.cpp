@@ -61,13 +61,20 @@ Family plain_family(const char* name, const char* description, const char* sourc
 }  // namespace
 
 Family sort_family() {
-  Family f = plain_family("sort_slots", "groups token slots by expert, runs aligned to BLOCK_SIZE_M", sort_source, Step::sort);
+  Family f =
+      plain_family("sort_slots", "groups token slots by expert, runs aligned to BLOCK_SIZE_M", sort_source, Step::sort);
   f.kernels = [](const Problem&, Step, const Config&) {
     return std::vector<KernelSource>{{sort_source, "moetune::sort_slots"}};
   };
   f.bind = [](const Problem& p, Step, const Config& config, const std::vector<LoadedKernel>& kernels) -> LaunchStep {
     const int block_m = static_cast<int>(config.at("BLOCK_SIZE_M"));
-    const SortArgs args{0, 0, 0, 0, p.tokens * p.workload.topk, p.workload.local_experts(), block_m,
+    const SortArgs args{0,
+                        0,
+                        0,
+                        0,
+                        p.tokens * p.workload.topk,
+                        p.workload.local_experts(),
+                        block_m,
                         static_cast<int>(m_block_bound(p.workload, p.tokens, block_m))};
     return [args, function = kernels.at(0).function](const LayerCall& call, const Stream& stream) {
       SortArgs a = args;
@@ -84,8 +91,7 @@ Family sort_family() {
 Family quantise_family() {
   Family f = plain_family("quantise_rows", "16-bit hidden states to e4m3 with scales", quantise_source, Step::quantise);
   f.kernels = [](const Problem& p, Step, const Config&) {
-    return std::vector<KernelSource>{
-        {quantise_source, fmt::format("moetune::quantise_rows<{}>", type16(p.workload))}};
+    return std::vector<KernelSource>{{quantise_source, fmt::format("moetune::quantise_rows<{}>", type16(p.workload))}};
   };
   f.bind = [](const Problem& p, Step, const Config&, const std::vector<LoadedKernel>& kernels) -> LaunchStep {
     const Workload& w = p.workload;
@@ -136,14 +142,14 @@ Family silu_mul_family() {
 Family topk_sum_family() {
   Family f = plain_family("topk_sum", "sum over a token's slots, in slot order", combine_source, Step::combine);
   f.kernels = [](const Problem& p, Step, const Config&) {
-    return std::vector<KernelSource>{
-        {combine_source, fmt::format("moetune::topk_sum<{}>", type16(p.workload))}};
+    return std::vector<KernelSource>{{combine_source, fmt::format("moetune::topk_sum<{}>", type16(p.workload))}};
   };
   f.bind = [](const Problem& p, Step, const Config&, const std::vector<LoadedKernel>& kernels) -> LaunchStep {
     const Workload& w = p.workload;
     const CombineArgs args{0, 0, 0, p.tokens, w.topk, w.hidden};
     const LaunchShape shape{.grid_x = static_cast<unsigned>((w.hidden / 8 + 255) / 256),
-                            .grid_y = static_cast<unsigned>(p.tokens), .block_x = 256};
+                            .grid_y = static_cast<unsigned>(p.tokens),
+                            .block_x = 256};
     return [=, function = kernels.at(0).function](const LayerCall& call, const Stream& stream) {
       CombineArgs a = args;
       a.in = call.tensors.gemm2_out;

@@ -16,7 +16,7 @@ Step step_from_name(const std::string& name);
 struct PlanStep {
   std::vector<Step> steps;  // the run of steps this family does with this config
   std::string family;
-  Config config;            // empty for a family without tunables
+  Config config;  // empty for a family without tunables
   bool operator==(const PlanStep&) const = default;
 };
 

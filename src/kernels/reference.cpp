@@ -14,16 +14,21 @@ constexpr const char* reference_file = "kernels/reference/reference.cu";
 
 const char* type_of(Dtype dtype) {
   switch (dtype) {
-    case Dtype::bf16: return "moetune::Bf16";
-    case Dtype::fp16: return "moetune::Fp16";
-    case Dtype::fp8_w8a8: return "moetune::E4m3";
+    case Dtype::bf16:
+      return "moetune::Bf16";
+    case Dtype::fp16:
+      return "moetune::Fp16";
+    case Dtype::fp8_w8a8:
+      return "moetune::E4m3";
   }
   return "?";
 }
 
 const char* type16(const Workload& w) { return w.dtype == Dtype::fp16 ? "moetune::Fp16" : "moetune::Bf16"; }
 
-unsigned grid_for(std::int64_t items, int per_block) { return static_cast<unsigned>((items + per_block - 1) / per_block); }
+unsigned grid_for(std::int64_t items, int per_block) {
+  return static_cast<unsigned>((items + per_block - 1) / per_block);
+}
 
 // The argument structs of kernels/reference/*.cu.
 struct FillArgs {
@@ -117,7 +122,8 @@ void reference_layer(KernelStore& store, const Stream& stream, const Workload& w
   const bool fp8 = w.dtype == Dtype::fp8_w8a8;
   const int slots = tokens * w.topk;
   const auto elements = static_cast<std::size_t>(slots);
-  if (fp8) quantise(store, stream, w, t.hidden, false, tokens, w.hidden, t.a1, t.a1_scale, call.weights.a1_tensor_scale);
+  if (fp8)
+    quantise(store, stream, w, t.hidden, false, tokens, w.hidden, t.a1, t.a1_scale, call.weights.a1_tensor_scale);
   {
     Buffer gate_up(elements * 2 * w.shard() * 4);
     Buffer activated(elements * w.shard() * 4);

@@ -30,10 +30,10 @@ void reference_layer(KernelStore& store, const Stream& stream, const Workload& w
 
 struct Comparison {
   bool finite = true;
-  double rel_err = 0;          // |out - ref| / |ref| over all rows
-  double worst_row_err = 0;    // the same of the worst row
-  double worst_element = 0;    // largest |out - ref| over its row's root mean square
-  std::int64_t mismatches = 0; // elements not equal
+  double rel_err = 0;           // |out - ref| / |ref| over all rows
+  double worst_row_err = 0;     // the same of the worst row
+  double worst_element = 0;     // largest |out - ref| over its row's root mean square
+  std::int64_t mismatches = 0;  // elements not equal
 };
 // 16-bit `out` against fp32 `reference`, both [rows, columns]; rows whose id is -1 are skipped (ids 0: none).
 Comparison compare_rows(KernelStore& store, const Stream& stream, const Workload& w, CUdeviceptr out,

@@ -37,12 +37,8 @@ Json to_json(const MeasureAnswer& a) {
 Json to_json(const MeasureRequest& r) {
   Json plans = Json::array();
   for (const Plan& plan : r.plans) plans.push_back(to_json(plan));
-  return {{"quantity", name_of(r.quantity)},
-          {"plans", plans},
-          {"rounds", r.rounds},
-          {"stop_above_us", r.stop_above_us},
-          {"seed", r.seed},
-          {"stage", r.stage}};
+  return {{"quantity", name_of(r.quantity)},  {"plans", plans}, {"rounds", r.rounds},
+          {"stop_above_us", r.stop_above_us}, {"seed", r.seed}, {"stage", r.stage}};
 }
 
 ProblemAnswer problem_answer_from_json(const Json& j) {
@@ -63,7 +59,9 @@ ValidateAnswer validate_answer_from_json(const Json& j) {
   a.outcome = outcome_from_name(j.at("outcome").get<std::string>());
   a.log = j.value("log", "");
   // A result with NaN has no finite error; JSON writes it as null.
-  const auto number = [&](const char* name) { return j.contains(name) && j[name].is_number() ? j[name].get<double>() : 0.0; };
+  const auto number = [&](const char* name) {
+    return j.contains(name) && j[name].is_number() ? j[name].get<double>() : 0.0;
+  };
   a.rel_err = number("rel_err");
   a.worst_token_err = number("worst_token_err");
   a.exact_mismatches = j.value("exact_mismatches", std::int64_t{0});

@@ -17,8 +17,8 @@ namespace {
 
 // Calls in one graph: enough for a replay of about a millisecond, and different routings within it.
 int calls_for(const Workload& w, int tokens, double bandwidth) {
-  const double bytes = expected_active_experts(w, tokens) *
-                       static_cast<double>(w1_bytes_per_expert(w) + w2_bytes_per_expert(w));
+  const double bytes =
+      expected_active_experts(w, tokens) * static_cast<double>(w1_bytes_per_expert(w) + w2_bytes_per_expert(w));
   const double call_us = bytes / (bandwidth > 0 ? bandwidth : 1e12) * 1e6 + 10;
   return std::clamp(static_cast<int>(std::ceil(900.0 / call_us)), 1, 16);
 }
@@ -35,12 +35,18 @@ Tolerance tolerance_of(const Workload& w) {
 
 bool part_of(Quantity quantity, Step step) {
   switch (quantity) {
-    case Quantity::rank: return step == Step::sort || step == Step::gemm1 || step == Step::gemm2;
-    case Quantity::gemm1: return step == Step::gemm1;
-    case Quantity::gemm2: return step == Step::gemm2;
-    case Quantity::pair: return step == Step::gemm1 || step == Step::gemm2;
-    case Quantity::op: return true;
-    case Quantity::floor: return false;
+    case Quantity::rank:
+      return step == Step::sort || step == Step::gemm1 || step == Step::gemm2;
+    case Quantity::gemm1:
+      return step == Step::gemm1;
+    case Quantity::gemm2:
+      return step == Step::gemm2;
+    case Quantity::pair:
+      return step == Step::gemm1 || step == Step::gemm2;
+    case Quantity::op:
+      return true;
+    case Quantity::floor:
+      return false;
   }
   return false;
 }
@@ -68,8 +74,12 @@ struct LayerBench::TimedPlan {
 };
 
 LayerBench::LayerBench(const Device& device, const Workload& workload, const RoutingSpec& routing, std::uint64_t seed)
-    : device_(device), problem_{workload, 1, device.limits()}, routing_(routing), seed_(seed),
-      store_(device.limits().arch), sink_(4) {}
+    : device_(device),
+      problem_{workload, 1, device.limits()},
+      routing_(routing),
+      seed_(seed),
+      store_(device.limits().arch),
+      sink_(4) {}
 
 LayerBench::~LayerBench() = default;
 
@@ -94,8 +104,8 @@ ProblemAnswer LayerBench::open(int tokens) {
   const std::int64_t scratch = slots * (w.hidden + 3 * w.shard()) * 4 + (2ll << 30);
   const int room = static_cast<int>(std::max<std::int64_t>(0, (device_.free_memory() - scratch) / weight_set_bytes(w)));
   const int most = std::max<int>(1, static_cast<int>(weight_sets_.size()) + room);
-  weights_in_use_ = weight_sets_needed(routings, expert_bytes, w.local_experts(), 2 * problem_.limits.l2_bytes,
-                                       std::min(most, 16));
+  weights_in_use_ =
+      weight_sets_needed(routings, expert_bytes, w.local_experts(), 2 * problem_.limits.l2_bytes, std::min(most, 16));
   while (weight_sets_.size() < weights_in_use_) {
     weight_sets_.push_back(make_weights(w, Values::random, seed_ + 100 + weight_sets_.size(), store_, stream_));
   }
@@ -117,11 +127,12 @@ ProblemAnswer LayerBench::open(int tokens) {
   for (const Routing& routing : routings) {
     answer.active_experts += static_cast<double>(active_experts(routing)) / calls;
     answer.slots += static_cast<double>(std::count_if(routing.ids.begin(), routing.ids.end(),
-                                                      [](std::int32_t id) { return id >= 0; })) / calls;
+                                                      [](std::int32_t id) { return id >= 0; })) /
+                    calls;
   }
-  answer.l2_ratio = rounded(static_cast<double>(smallest_reuse_distance(routings, answer.weight_sets, expert_bytes,
-                                                                        w.local_experts())) /
-                            static_cast<double>(problem_.limits.l2_bytes));
+  answer.l2_ratio = rounded(
+      static_cast<double>(smallest_reuse_distance(routings, answer.weight_sets, expert_bytes, w.local_experts())) /
+      static_cast<double>(problem_.limits.l2_bytes));
   answer.load_histogram = load_histogram(routings, w.local_experts());
   return answer;
 }
@@ -142,8 +153,8 @@ ValidateAnswer LayerBench::validate(const Plan& plan) {
   operands_dirty_ = true;
   const LayerCall call = layer_call(0);
   for (const BoundStep& step : steps) step.launch(call, stream_);
-  const Comparison c = compare_rows(store_, stream_, w, call.tensors.output, reference_.ptr(), 0, problem_.tokens,
-                                    w.hidden);
+  const Comparison c =
+      compare_rows(store_, stream_, w, call.tensors.output, reference_.ptr(), 0, problem_.tokens, w.hidden);
   ValidateAnswer answer;
   answer.rel_err = c.rel_err;
   answer.worst_token_err = c.worst_row_err;
@@ -294,7 +305,8 @@ MeasureAnswer LayerBench::measure(const MeasureRequest& request) {
   std::vector<std::size_t> order(plans.size());
   std::iota(order.begin(), order.end(), 0);
   for (int round = 0; round < request.rounds; ++round) {
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
+    for (std::size_t i = order.size(); i > 1; --i)
+      std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
     for (const std::size_t i : order) answer.samples_us[i].push_back(sample(plans[i]));
     if (request.stop_above_us > 0 && plans.size() == 1 && answer.samples_us[0].back() > request.stop_above_us) break;
   }

@@ -15,10 +15,14 @@ std::size_t blocks(std::int64_t size, int block) { return static_cast<std::size_
 std::size_t weight_scales(const Workload& w, std::int64_t n, std::int64_t k) {
   const auto experts = static_cast<std::size_t>(w.local_experts());
   switch (w.scales) {
-    case Scales::none: return 1;
-    case Scales::tensor: return experts;
-    case Scales::channel: return experts * static_cast<std::size_t>(n);
-    case Scales::block: return experts * blocks(n, w.block_shape->n) * blocks(k, w.block_shape->k);
+    case Scales::none:
+      return 1;
+    case Scales::tensor:
+      return experts;
+    case Scales::channel:
+      return experts * static_cast<std::size_t>(n);
+    case Scales::block:
+      return experts * blocks(n, w.block_shape->n) * blocks(k, w.block_shape->k);
   }
   return 1;
 }
@@ -38,8 +42,7 @@ std::int64_t weight_set_bytes(const Workload& w) {
   return (w1_bytes_per_expert(w) + w2_bytes_per_expert(w)) * w.local_experts();
 }
 
-WeightSet make_weights(const Workload& w, Values values, std::uint64_t seed, KernelStore& store,
-                       const Stream& stream) {
+WeightSet make_weights(const Workload& w, Values values, std::uint64_t seed, KernelStore& store, const Stream& stream) {
   const std::size_t experts = static_cast<std::size_t>(w.local_experts());
   const std::int64_t n1 = 2 * w.shard(), k1 = w.hidden, n2 = w.hidden, k2 = w.shard();
   WeightSet set;
@@ -63,7 +66,8 @@ WeightSet make_weights(const Workload& w, Values values, std::uint64_t seed, Ker
   fill(set.w2, count2, k2, 2);
   const auto fill_scale = [&](Buffer& buffer, std::int64_t k, std::uint64_t salt) {
     fill_floats(store, stream, buffer.ptr(), buffer.bytes() / 4, seed * 16 + salt,
-                exact ? FillKind::powers_of_two : FillKind::positive, 1.0f / (spread * std::sqrt(static_cast<float>(k))));
+                exact ? FillKind::powers_of_two : FillKind::positive,
+                1.0f / (spread * std::sqrt(static_cast<float>(k))));
   };
   fill_scale(set.w1_scale, k1, 3);
   fill_scale(set.w2_scale, k2, 4);

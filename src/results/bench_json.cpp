@@ -64,9 +64,12 @@ Json to_json(const BenchFile& file) {
     if (!row.valid) json["invalid_reason"] = row.invalid_reason;
     rows.push_back(json);
   }
-  return {{"format", "moetune.bench/1"},     {"device", file.device},
-          {"environment", file.environment}, {"command", file.command},
-          {"workload", to_json(file.workload)}, {"read_ceiling", read_ceiling(file)},
+  return {{"format", "moetune.bench/1"},
+          {"device", file.device},
+          {"environment", file.environment},
+          {"command", file.command},
+          {"workload", to_json(file.workload)},
+          {"read_ceiling", read_ceiling(file)},
           {"rows", rows}};
 }
 

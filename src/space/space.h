@@ -41,8 +41,8 @@ struct Space {
 // Error(usage) names the file and the member at fault: unknown or missing members, a repeated value, an expression
 // that does not compile, a default outside the space.
 Space parse_space(const Json& json, const std::string& origin);
-std::vector<std::string> space_names();          // the embedded ones
-Space load_space(const std::string& name);       // an embedded space's name, or a path
+std::vector<std::string> space_names();     // the embedded ones
+Space load_space(const std::string& name);  // an embedded space's name, or a path
 
 struct Dropped {
   std::string constraint;

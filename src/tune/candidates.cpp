@@ -25,14 +25,17 @@ Candidate candidate_of(const Problem& problem, const Config& config) {
   return candidate;
 }
 
-// Removes what the model says cannot win; returns how many. A family without a model predicts 0 and is kept.
-std::int64_t prune_by_prediction(std::vector<Candidate>& candidates, double factor) {
+// Removes what the model says cannot win, of candidates ordered by prediction; returns how many. A family without a
+// model predicts 0 and is kept.
+std::int64_t prune_by_prediction(std::vector<Candidate>& candidates, const TuneOptions& options) {
   double best = 0;
   for (const Candidate& candidate : candidates) {
     if (candidate.predicted_us > 0 && (best == 0 || candidate.predicted_us < best)) best = candidate.predicted_us;
   }
+  int rank = 0;
   return static_cast<std::int64_t>(std::erase_if(candidates, [&](const Candidate& candidate) {
-    return !candidate.is_baseline && candidate.predicted_us > factor * best;
+    return !candidate.is_baseline && ++rank > options.prune_keep &&
+           candidate.predicted_us > options.prune_factor * best;
   }));
 }
 
@@ -57,10 +60,10 @@ CandidateList list_candidates(const Problem& problem, const TuneOptions& options
       list.candidates.push_back(candidate_of(problem, config));
     }
   }
-  const std::int64_t pruned = prune_by_prediction(list.candidates, options.prune_factor);
-  list.dropped.push_back({"predicted time near the best", Outcome::resources, pruned});
   std::stable_sort(list.candidates.begin() + 1, list.candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
+  const std::int64_t pruned = prune_by_prediction(list.candidates, options);
+  list.dropped.push_back({"predicted time near the best", Outcome::resources, pruned});
   return list;
 }
 

@@ -22,7 +22,8 @@ struct Worker {
     bench = std::make_unique<LayerBench>(*device, workload_from_json(request.at("workload")),
                                          routing_spec_from_json(request.at("routing")),
                                          request.at("seed").get<std::uint64_t>());
-    return {{"limits", to_json(device->limits())}, {"free_bytes", device->free_memory()},
+    return {{"limits", to_json(device->limits())},
+            {"free_bytes", device->free_memory()},
             {"driver_version", device->limits().driver_version}};
   }
 
@@ -39,7 +40,7 @@ struct Worker {
 
 // A failed launch leaves the context usable; anything that poisons it ends the worker, and the parent starts a new one.
 Json failure(const GpuError& error) {
-  const Outcome outcome = error.out_of_memory()       ? Outcome::memory
+  const Outcome outcome = error.out_of_memory()     ? Outcome::memory
                           : error.poisons_context() ? Outcome::crash
                                                     : Outcome::launch;
   return {{"outcome", name_of(outcome)}, {"log", error.what()}};

@@ -19,7 +19,7 @@ struct CompileAnswer {
   Outcome outcome = Outcome::unrecorded;  // ok, compile, timeout, unrecorded
   int registers = 0;
   int spill_bytes = 0;
-  std::string log;                        // only when not ok
+  std::string log;  // only when not ok
 };
 
 class Executor {

@@ -169,17 +169,19 @@ class LocalExecutor : public Executor {
     const std::string problem = driver_too_old(limits_.driver_version, nvrtc_.major, nvrtc_.minor);
     if (!problem.empty()) throw Error(ExitCode::no_device, problem);
     if (!nvrtc_supports(limits_.arch)) {
-      throw Error(ExitCode::no_device, fmt::format("NVRTC {} ({}) cannot compile for {} ({}); point --nvrtc at a newer one",
-                                                   nvrtc_.version(), nvrtc_.path, limits_.name, limits_.arch));
+      throw Error(ExitCode::no_device,
+                  fmt::format("NVRTC {} ({}) cannot compile for {} ({}); point --nvrtc at a newer one",
+                              nvrtc_.version(), nvrtc_.path, limits_.name, limits_.arch));
     }
   }
 
   void check_memory(std::int64_t free_bytes) const {
     const std::int64_t need = device_bytes_needed(options_.workload, 1, 1);
     if (need > free_bytes) {
-      throw Error(ExitCode::usage,
-                  fmt::format("the layer needs {:.1f} GB on the GPU and {} has {:.1f} GB free; use more ranks (--tp, --ep)",
-                              need / 1e9, limits_.name, free_bytes / 1e9));
+      throw Error(
+          ExitCode::usage,
+          fmt::format("the layer needs {:.1f} GB on the GPU and {} has {:.1f} GB free; use more ranks (--tp, --ep)",
+                      need / 1e9, limits_.name, free_bytes / 1e9));
     }
   }
 

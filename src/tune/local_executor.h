@@ -13,8 +13,8 @@ struct LocalOptions {
   Workload workload;
   RoutingSpec routing;
   std::uint64_t seed = 0;
-  int device = 0;             // ordinal, after CUDA_VISIBLE_DEVICES
-  int compile_workers = 0;    // 0: all cores but one
+  int device = 0;           // ordinal, after CUDA_VISIBLE_DEVICES
+  int compile_workers = 0;  // 0: all cores but one
   std::chrono::seconds trial_deadline{30};
   std::chrono::seconds open_deadline{120};
 };

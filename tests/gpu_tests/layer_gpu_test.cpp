@@ -16,9 +16,11 @@ class LayerGpu : public GpuTest {
       const Problem problem{w, tokens, device->limits()};
       const Enumeration all = enumerate(load_space("grouped_gemm"), variables_of(problem));
       ASSERT_FALSE(all.candidates.empty());
-      for (std::size_t i = tokens % stride; i < all.candidates.size(); i += stride) {
+      // The same configs at every token count: compiling is most of the test's time.
+      for (std::size_t i = stride / 3; i < all.candidates.size(); i += stride) {
         const ValidateAnswer answer = bench.validate(portable_plan(w, tokens, all.candidates[i]));
-        EXPECT_EQ(answer.outcome, Outcome::ok) << key_of(all.candidates[i]) << " tokens " << tokens << ": " << answer.log;
+        EXPECT_EQ(answer.outcome, Outcome::ok)
+            << key_of(all.candidates[i]) << " tokens " << tokens << ": " << answer.log;
         worst_ = std::max(worst_, answer.rel_err);
         worst_token_ = std::max(worst_token_, answer.worst_token_err);
       }
@@ -32,28 +34,26 @@ class LayerGpu : public GpuTest {
 
 const std::vector<int> token_counts = {1, 3, 17, 83, 256};
 
-TEST_F(LayerGpu, Fp8Block) { check(small_layer(Dtype::fp8_w8a8, Scales::block), token_counts, 37); }
-TEST_F(LayerGpu, Fp8Channel) { check(small_layer(Dtype::fp8_w8a8, Scales::channel), token_counts, 61); }
-TEST_F(LayerGpu, Fp8Tensor) { check(small_layer(Dtype::fp8_w8a8, Scales::tensor), token_counts, 61); }
-TEST_F(LayerGpu, Bf16) { check(small_layer(Dtype::bf16, Scales::none), token_counts, 37); }
-TEST_F(LayerGpu, Fp16) { check(small_layer(Dtype::fp16, Scales::none), token_counts, 61); }
-TEST_F(LayerGpu, NaiveSortOfManyExperts) {
-  check(small_layer(Dtype::fp8_w8a8, Scales::block, 128, 8), {1, 4}, 37);
-}
+TEST_F(LayerGpu, Fp8Block) { check(small_layer(Dtype::fp8_w8a8, Scales::block), token_counts, 71); }
+TEST_F(LayerGpu, Fp8Channel) { check(small_layer(Dtype::fp8_w8a8, Scales::channel), token_counts, 127); }
+TEST_F(LayerGpu, Fp8Tensor) { check(small_layer(Dtype::fp8_w8a8, Scales::tensor), token_counts, 127); }
+TEST_F(LayerGpu, Bf16) { check(small_layer(Dtype::bf16, Scales::none), token_counts, 71); }
+TEST_F(LayerGpu, Fp16) { check(small_layer(Dtype::fp16, Scales::none), token_counts, 127); }
+TEST_F(LayerGpu, NaiveSortOfManyExperts) { check(small_layer(Dtype::fp8_w8a8, Scales::block, 128, 8), {1, 4}, 71); }
 TEST_F(LayerGpu, TailsOfNAndK) {
-  check(small_layer(Dtype::bf16, Scales::none, 8, 2, 208, 72), {5, 40}, 37);
-  check(small_layer(Dtype::fp8_w8a8, Scales::channel, 8, 2, 208, 80), {5, 40}, 61);
+  check(small_layer(Dtype::bf16, Scales::none, 8, 2, 208, 72), {5, 40}, 71);
+  check(small_layer(Dtype::fp8_w8a8, Scales::channel, 8, 2, 208, 80), {5, 40}, 127);
 }
 TEST_F(LayerGpu, TopkOneAndSixteen) {
-  check(small_layer(Dtype::bf16, Scales::none, 16, 1), {7, 64}, 97);
-  check(small_layer(Dtype::fp8_w8a8, Scales::block, 16, 16), {7, 64}, 97);
+  check(small_layer(Dtype::bf16, Scales::none, 16, 1), {7, 64}, 127);
+  check(small_layer(Dtype::fp8_w8a8, Scales::block, 16, 16), {7, 64}, 127);
 }
 TEST_F(LayerGpu, ExpertParallelSkipsOtherRanks) {
   Workload w = small_layer(Dtype::fp8_w8a8, Scales::block, 32, 8);
   w.tp = w.ep = 4;
-  check(w, {1, 17, 256}, 61);
+  check(w, {1, 17, 256}, 127);
 }
-TEST_F(LayerGpu, ManyTokens) { check(small_layer(Dtype::fp8_w8a8, Scales::block, 4, 2), {1335}, 97); }
+TEST_F(LayerGpu, ManyTokens) { check(small_layer(Dtype::fp8_w8a8, Scales::block, 4, 2), {1335}, 127); }
 
 TEST_F(LayerGpu, APlanOfAnotherShapeIsWrongNotOk) {
   // A kernel bound for 8 tokens on 64-token inputs leaves most outputs unwritten: poison must show.

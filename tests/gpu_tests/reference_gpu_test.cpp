@@ -73,7 +73,8 @@ class ReferenceGpu : public GpuTest {
                                  : scales == Scales::channel ? w.experts * n
                                                              : w.experts;
     const auto as = downloaded<float>(call.tensors.a1_scale, a_scales, *stream);
-    const auto bs = scales == Scales::none ? std::vector<float>() : downloaded<float>(call.weights.w1_scale, b_scales, *stream);
+    const auto bs =
+        scales == Scales::none ? std::vector<float>() : downloaded<float>(call.weights.w1_scale, b_scales, *stream);
     double error = 0, norm = 0;
     for (std::size_t slot = 0; slot < slots; ++slot) {
       const int expert = layer.routings[0].ids[slot];
@@ -145,7 +146,8 @@ TEST_F(ReferenceGpu, SortGivesEveryLocalSlotOnceInRunsOfItsExpert) {
       const LayerTensors t = buffers.tensors(0, w, none);
       Config config;
       config.set("BLOCK_SIZE_M", block_m);
-      for (const BoundStep& step : bind_plan({w, tokens, device->limits()}, {{{{Step::sort}, "sort_slots", config}}}, *store)) {
+      for (const BoundStep& step :
+           bind_plan({w, tokens, device->limits()}, {{{{Step::sort}, "sort_slots", config}}}, *store)) {
         step.launch({none.view(), t}, *stream);
       }
       const int slots = tokens * w.topk;

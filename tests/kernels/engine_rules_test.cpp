@@ -22,7 +22,11 @@ Workload layer(Dtype dtype) {
 }
 
 Config config(int m, int n, int k, int group, int warps, int stages) {
-  return {{{"BLOCK_SIZE_M", m}, {"BLOCK_SIZE_N", n}, {"BLOCK_SIZE_K", k}, {"GROUP_SIZE_M", group}, {"num_warps", warps},
+  return {{{"BLOCK_SIZE_M", m},
+           {"BLOCK_SIZE_N", n},
+           {"BLOCK_SIZE_K", k},
+           {"GROUP_SIZE_M", group},
+           {"num_warps", warps},
            {"num_stages", stages}}};
 }
 
@@ -63,8 +67,8 @@ TEST(EngineRefuses, SharedMemoryWithTheComputedNeed) {
 
 TEST(GroupedGemm, BlockBoundCoversWhatASortCanNeed) {
   const Workload w = layer(Dtype::fp8_w8a8);
-  EXPECT_EQ(m_block_bound(w, 1, 16), 8);       // naive: a block a slot
-  EXPECT_EQ(m_block_bound(w, 16, 16), 128);    // never more blocks than slots
+  EXPECT_EQ(m_block_bound(w, 1, 16), 8);     // naive: a block a slot
+  EXPECT_EQ(m_block_bound(w, 16, 16), 128);  // never more blocks than slots
   EXPECT_EQ(m_block_bound(w, 4096, 64), (32768 + 384 * 63 + 63) / 64);
 }
 

@@ -9,7 +9,11 @@ namespace moetune {
 namespace {
 
 Config config() {
-  return {{{"BLOCK_SIZE_M", 16}, {"BLOCK_SIZE_N", 64}, {"BLOCK_SIZE_K", 128}, {"GROUP_SIZE_M", 1}, {"num_warps", 4},
+  return {{{"BLOCK_SIZE_M", 16},
+           {"BLOCK_SIZE_N", 64},
+           {"BLOCK_SIZE_K", 128},
+           {"GROUP_SIZE_M", 1},
+           {"num_warps", 4},
            {"num_stages", 3}}};
 }
 

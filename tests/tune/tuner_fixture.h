@@ -75,7 +75,9 @@ struct Scripted {
   double baseline_us = 100, other_us = 120;
 
   Scripted() {
-    options.tokens = {64};
+    options.tokens = {4096};  // several M blocks an expert: every GROUP_SIZE_M is a candidate
+    options.prune_factor = 100;
+    options.early_stop = 3;
     executor.time_us = [this](int tokens, const Config& config, Quantity, int) { return time_of(tokens, config); };
   }
   Scripted(const Scripted&) = delete;

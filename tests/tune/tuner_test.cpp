@@ -53,12 +53,12 @@ TEST(Tuner, BaselineOutsideTheSpaceIsMeasuredButNotCounted) {
 TEST(Tuner, BaselineGoesFirstThenPredictedTime) {
   Scripted s;
   s.run();
-  const Problem problem{s.workload, 64, fake_limits()};
+  const Problem problem{s.workload, 4096, fake_limits()};
   ASSERT_GT(s.executor.validated.size(), 2u);
   EXPECT_EQ(s.executor.validated.front(), s.baseline());
   double before = 0;
   for (std::size_t i = 1; i < s.executor.validated.size(); ++i) {
-    const double predicted = predicted_us(problem, portable_plan(s.workload, 64, s.executor.validated[i]));
+    const double predicted = predicted_us(problem, portable_plan(s.workload, 4096, s.executor.validated[i]));
     EXPECT_GE(predicted, before);
     before = predicted;
   }
@@ -67,6 +67,7 @@ TEST(Tuner, BaselineGoesFirstThenPredictedTime) {
 TEST(Tuner, SlowPredictionsArePrunedAsResourcesButNeverTheBaseline) {
   Scripted all, pruned;
   pruned.options.prune_factor = 1.0;  // keeps the best prediction only, which the baseline's is not
+  pruned.options.prune_keep = 0;
   pruned.options.tokens = all.options.tokens = {4096};
   const TokenResult without = all.run_one();
   const TokenResult with = pruned.run_one();
@@ -77,6 +78,15 @@ TEST(Tuner, SlowPredictionsArePrunedAsResourcesButNeverTheBaseline) {
             count_of(without, Outcome::ok) - count_of(with, Outcome::ok));
   EXPECT_EQ(with.dropped.back().outcome, Outcome::resources);
   EXPECT_GT(with.dropped.back().count, 0);
+}
+
+TEST(Tuner, TheBestPredictionsStayWhateverTheFactor) {
+  Scripted s;
+  s.options.prune_factor = 1.0;
+  s.options.prune_keep = 40;
+  s.options.tokens = {4096};
+  s.run();
+  EXPECT_EQ(s.executor.validated.size(), 41u);  // and the baseline
 }
 
 TEST(Tuner, PrefetchesAllTokenCountsBeforePreparingTheFirst) {
@@ -164,7 +174,7 @@ TEST(Tuner, EngineFinalHoldsOnlyWhatTheEngineTakes) {
   const TokenResult result = s.run_one();
   EXPECT_EQ(result.native.winner.config.at("BLOCK_SIZE_M"), 8);
   EXPECT_EQ(result.engine.winner.config, fast);
-  const Problem problem{s.workload, 64, fake_limits()};
+  const Problem problem{s.workload, 4096, fake_limits()};
   for (const Finalist& finalist : result.engine.finalists) EXPECT_EQ(engine_refuses(problem, finalist.config), "");
   EXPECT_EQ(result.engine.finalists.size(), 5u);
 }

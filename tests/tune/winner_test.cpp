@@ -100,9 +100,9 @@ TEST(Winner, NeighbourIsThePreviousTokenCountsWinner) {
   const Config one = config_of(16, 128, 128, 1, 4, 4), sixteen = config_of(16, 128, 128, 16, 4, 4);
   for (const bool with_neighbour : {false, true}) {
     Scripted s;
-    s.options.tokens = with_neighbour ? std::vector<int>{48, 64} : std::vector<int>{64};
+    s.options.tokens = with_neighbour ? std::vector<int>{3072, 4096} : std::vector<int>{4096};
     s.executor.time_us = [&](int tokens, const Config& config, Quantity, int) {
-      if (config == one) return tokens == 48 ? 90.0 : 80.0;
+      if (config == one) return tokens == 3072 ? 90.0 : 80.0;
       return config == sixteen ? 80.0 : s.time_of(tokens, config);
     };
     const TokenResult result = s.run().tokens.back();
