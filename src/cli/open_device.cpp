@@ -66,7 +66,7 @@ OpenedDevice open_device(const DeviceArguments& device, const WorkloadArguments&
   const Json header = make_journal_header(opened.run);
   Journal recorded;
   recorded.header = header;
-  if (!fresh && !journal_path.empty() && fs::exists(journal_path)) {
+  if (!fresh && !journal_path.empty() && fs::exists(journal_path) && has_whole_header(journal_path)) {
     Journal previous = read_journal(journal_path);
     const auto differences = header_differences(previous.header, opened.run);
     if (differences.empty()) {

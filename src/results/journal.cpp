@@ -84,6 +84,8 @@ int open_locked(const fs::path& path) {
 
 }  // namespace
 
+bool has_whole_header(const fs::path& path) { return read_file(path).find('\n') != std::string::npos; }
+
 Journal read_journal(const fs::path& path) {
   const std::string content = read_file(path);
   Journal journal;

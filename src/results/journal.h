@@ -20,6 +20,9 @@ struct Journal {
 // Error(usage): missing file, no header, a wrong "format" ("moetune.journal/1"), a broken line that is not the last.
 Journal read_journal(const std::filesystem::path& path);
 
+// Whether the file has at least one whole line: a run that was killed inside its first left nothing to go on from.
+bool has_whole_header(const std::filesystem::path& path);
+
 class JournalWriter {
  public:
   // Starts a new journal with `header`, or continues an existing file (a torn last line is cut off first; without an

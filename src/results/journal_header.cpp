@@ -7,17 +7,6 @@ namespace {
 
 using Part = HeaderDifference::Part;
 
-const char* kind_name(RoutingKind kind) { return kind == RoutingKind::zipf ? "zipf" : "uniform"; }
-
-RoutingSpec routing_from_json(const Json& json) {
-  RoutingSpec routing;
-  const std::string kind = json.at("kind").get<std::string>();
-  if (kind != "uniform" && kind != "zipf") throw Error(ExitCode::usage, "unknown routing \"" + kind + "\"");
-  routing.kind = kind == "zipf" ? RoutingKind::zipf : RoutingKind::uniform;
-  routing.skew = json.value("skew", routing.skew);
-  return routing;
-}
-
 std::string recorded_and_now(const std::string& what, const Json& recorded, const Json& now) {
   return what + ": recorded " + recorded.dump() + ", now " + now.dump();
 }
@@ -50,12 +39,6 @@ const Json& member(const Json& header, const char* name) {
 
 }  // namespace
 
-Json routing_json(const RoutingSpec& routing) {
-  Json json = {{"kind", kind_name(routing.kind)}};
-  if (routing.kind == RoutingKind::zipf) json["skew"] = routing.skew;
-  return json;
-}
-
 Json make_journal_header(const RunIdentity& run) {
   Json header = {{"format", "moetune.journal/1"}};
   header["device"] = to_json(run.device);
@@ -63,7 +46,7 @@ Json make_journal_header(const RunIdentity& run) {
   header["environment"].erase("kernel_digests");  // stand below, for every family
   header["workload"] = to_json(run.workload);
   header["seed"] = run.seed;
-  header["routing"] = routing_json(run.routing);
+  header["routing"] = to_json(run.routing);
   header["kernel_digests"] = Json::object();
   for (const auto& [family, digest] : run.kernel_digests) header["kernel_digests"][family] = digest;
   header["command_line"] = run.command_line;
@@ -76,7 +59,7 @@ RunIdentity run_identity_from_header(const Json& header) {
     run.device = gpu_limits_from_json(header.at("device"));
     run.environment = header.value("environment", Json::object());
     run.workload = workload_from_json(header.at("workload"));
-    run.routing = routing_from_json(header.at("routing"));
+    run.routing = routing_spec_from_json(header.at("routing"));
     run.seed = header.at("seed").get<std::uint64_t>();
     for (const auto& [family, digest] : member(header, "kernel_digests").items()) {
       run.kernel_digests[family] = digest.get<std::string>();

@@ -30,8 +30,6 @@ Json make_journal_header(const RunIdentity& run);
 // Error(usage) for a missing or malformed member.
 RunIdentity run_identity_from_header(const Json& header);
 
-Json routing_json(const RoutingSpec& routing);  // {"kind":"uniform"} or {"kind":"zipf","skew":1.0}
-
 struct HeaderDifference {
   enum class Part { device, environment, workload, seed, routing, kernels };
   Part part;

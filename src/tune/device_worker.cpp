@@ -1,13 +1,10 @@
 // The child process that owns the GPU: one JSON request a line, one JSON answer a line.
-#include <fmt/format.h>
-
 #include <iostream>
 #include <memory>
 
 #include "base/error.h"
 #include "measure/layer_bench.h"
 #include "tune/local_executor.h"
-#include "tune/worker_messages.h"
 
 namespace moetune {
 

@@ -9,18 +9,8 @@
 #include "jit/nvrtc.h"
 #include "kernels/family.h"
 #include "measure/layer_data.h"
-#include "tune/worker_messages.h"
 
 namespace moetune {
-
-Json to_json(const RoutingSpec& routing) {
-  return {{"kind", routing.kind == RoutingKind::uniform ? "uniform" : "zipf"}, {"skew", routing.skew}};
-}
-
-RoutingSpec routing_spec_from_json(const Json& json) {
-  return {json.at("kind").get<std::string>() == "zipf" ? RoutingKind::zipf : RoutingKind::uniform,
-          json.at("skew").get<double>()};
-}
 
 std::int64_t device_bytes_needed(const Workload& w, int max_tokens, int weight_sets) {
   const std::int64_t slots = static_cast<std::int64_t>(max_tokens) * w.topk;

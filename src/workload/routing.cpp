@@ -223,4 +223,18 @@ std::vector<std::int64_t> load_histogram(const std::vector<Routing>& routings, i
   return histogram;
 }
 
+Json to_json(const RoutingSpec& routing) {
+  if (routing.kind == RoutingKind::uniform) return {{"kind", "uniform"}};
+  return {{"kind", "zipf"}, {"skew", routing.skew}};
+}
+
+RoutingSpec routing_spec_from_json(const Json& json) {
+  RoutingSpec routing;
+  const std::string kind = json.at("kind").get<std::string>();
+  if (kind != "uniform" && kind != "zipf") throw Error(ExitCode::usage, "unknown routing \"" + kind + "\"");
+  routing.kind = kind == "zipf" ? RoutingKind::zipf : RoutingKind::uniform;
+  routing.skew = json.value("skew", routing.skew);
+  return routing;
+}
+
 }  // namespace moetune

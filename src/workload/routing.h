@@ -15,6 +15,9 @@ struct RoutingSpec {
   double skew = 1.0;  // zipf only: expert rank r (from 1, in a fixed random order) has weight r^-skew
 };
 
+Json to_json(const RoutingSpec& routing);              // {"kind":"uniform"} or {"kind":"zipf","skew":1.0}
+RoutingSpec routing_spec_from_json(const Json& json);  // Error(usage) for an unknown kind
+
 // One call's routing on this rank. Ids are local; -1 marks another rank's expert.
 struct Routing {
   std::vector<std::int32_t> ids;  // [tokens, topk]

@@ -88,6 +88,14 @@ TEST_F(JournalTest, IgnoresATornLastLine) {
   }
 }
 
+TEST_F(JournalTest, AHeaderCutInTheMiddleIsNothingToGoOnFrom) {
+  const fs::path cut = folder.path() / "cut.jsonl";
+  append_raw(cut, R"({"format":"moetune.jour)");
+  EXPECT_FALSE(has_whole_header(cut));
+  append_raw(cut, "\n");
+  EXPECT_TRUE(has_whole_header(cut));
+}
+
 TEST_F(JournalTest, RefusesABrokenLineInTheMiddle) {
   write_two_events();
   append_raw(path, "{\"note\":\n{\"note\":4}\n");

@@ -167,6 +167,17 @@ TEST(Routing, ABadSkewIsRefused) {
   }
 }
 
+TEST(Routing, JsonRoundTrip) {
+  for (const RoutingSpec& spec : {RoutingSpec{}, RoutingSpec{RoutingKind::zipf, 0.5}}) {
+    const RoutingSpec read = routing_spec_from_json(to_json(spec));
+    EXPECT_EQ(read.kind, spec.kind);
+    if (spec.kind == RoutingKind::zipf) {
+      EXPECT_EQ(read.skew, spec.skew);
+    }
+  }
+  EXPECT_THROW(routing_spec_from_json({{"kind", "even"}}), Error);
+}
+
 TEST(Routing, HistogramCountsPairsOfCallAndExpert) {
   const std::vector<Routing> routings = {{{0, 1, 0, -1}, {}}, {{2, 1, 2, 0}, {}}};
   // Call 0: loads 2 1 0; call 1: loads 1 1 2.
