@@ -145,6 +145,17 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
          word + (near.empty() ? "" : "; nearest: " + join(near, ", ")) + help;
 }
 
+// An unset shell variable must not quietly start the full job.
+void refuse_empty_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string> values = option->count() > 0 ? option->results() : std::vector<std::string>();
+    if (std::find(values.begin(), values.end(), "") != values.end()) {
+      throw Error(ExitCode::usage, option->get_name() + " has an empty value; leave it out for the default");
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands()) refuse_empty_values(*command);
+}
+
 ExitCode run_command(const CLI::App& app, Arguments& a, int argc) {
   set_up_logging(a.verbose ? "info" : a.log_level);
   if (app.got_subcommand("worker")) {
@@ -178,6 +189,7 @@ ExitCode dispatch(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw Error(ExitCode::usage, usage_message(app, error));
   }
+  refuse_empty_values(app);
   return run_command(app, arguments, argc);
 }
 
@@ -185,7 +197,9 @@ ExitCode dispatch(int argc, char** argv) {
 
 int run_app(int argc, char** argv) {
   try {
-    return static_cast<int>(dispatch(argc, argv));
+    const ExitCode code = dispatch(argc, argv);
+    if (!std::cout.flush()) throw Error(ExitCode::usage, "cannot write to standard output");
+    return static_cast<int>(code);
   } catch (const Error& error) {
     std::cerr << "moetune: error: " << error.what() << '\n';
     return static_cast<int>(error.code());

@@ -81,6 +81,7 @@ class Bench {
     row.active_experts = problem.active_experts;
     row.l2_ratio = problem.l2_ratio;
     const Plan baseline = portable_plan(workload_, tokens, engine_default_config(workload_, tokens));
+    check_plan({workload_, tokens, executor_.limits()}, plan);
     for (const Plan* one : {&plan, &baseline}) compile({workload_, tokens, executor_.limits()}, *one);
     const ValidateAnswer validation = executor_.validate(plan);
     row.valid = validation.outcome == Outcome::ok;
@@ -169,7 +170,8 @@ ExitCode run_bench(const BenchArguments& arguments) {
   if (!arguments.json_file.empty()) {
     check_writable(std::filesystem::absolute(arguments.json_file).parent_path(), "--json");
   }
-  OpenedDevice device = open_device(arguments.device, arguments.workload, w, {}, true, arguments.command_line);
+  const int most = *std::max_element(tokens.begin(), tokens.end());
+  OpenedDevice device = open_device(arguments.device, arguments.workload, w, {}, most, true, arguments.command_line);
   BenchFile file;
   file.device = device.run.device.name;
   file.environment = device.run.environment;

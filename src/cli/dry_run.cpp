@@ -103,6 +103,7 @@ void print_candidates(const Workload& w, const std::vector<int>& tokens, const G
 
 ExitCode run_dry(const TuneArguments& arguments) {
   apply(arguments.device);
+  routing_of(arguments.workload);  // refuses what tuning would
   WorkloadArguments asked = arguments.workload;
   std::string missing;
   for (const std::string& option : fill_in_for_the_name(asked.workload))

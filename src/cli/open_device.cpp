@@ -17,11 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-OpenedDevice open_replay(const DeviceArguments& device, const WorkloadArguments& arguments, const Workload& workload,
-                         const std::string& command_line) {
-  const fs::path path = find_journal(device.device, workload);
-  Journal journal = read_journal(path);
-  log_info(fmt::format("replaying {} ({} events)", path.string(), journal.events.size()));
+OpenedDevice replay_journal(Journal journal, const WorkloadArguments& arguments, const Workload& workload,
+                            const std::string& command_line) {
   const RunIdentity recorded = run_identity_from_header(journal.header);
   OpenedDevice opened;
   opened.replayed = true;
@@ -33,6 +30,18 @@ OpenedDevice open_replay(const DeviceArguments& device, const WorkloadArguments&
   // Decisions draw from the recorded run's seed, so that the same samples lead to the same winners.
   opened.run.seed = recorded.seed;
   return opened;
+}
+
+OpenedDevice open_replay(const DeviceArguments& device, const WorkloadArguments& arguments, const Workload& workload,
+                         const std::string& command_line) {
+  const fs::path path = find_journal(device.device, workload);
+  Journal journal = read_journal(path);
+  log_info(fmt::format("replaying {} ({} events)", path.string(), journal.events.size()));
+  try {
+    return replay_journal(std::move(journal), arguments, workload, command_line);
+  } catch (const Error& error) {
+    throw Error(error.code(), path.string() + ": " + error.what());
+  }
 }
 
 // Whoever has no GPU is told of the way that needs none.
@@ -52,13 +61,14 @@ std::unique_ptr<Executor> open_local(const LocalOptions& options) {
 }  // namespace
 
 OpenedDevice open_device(const DeviceArguments& device, const WorkloadArguments& arguments, const Workload& workload,
-                         const fs::path& journal_path, bool fresh, const std::string& command_line) {
+                         const fs::path& journal_path, int max_tokens, bool fresh, const std::string& command_line) {
   if (is_replay(device)) return open_replay(device, arguments, workload, command_line);
   LocalOptions options;
   options.workload = workload;
   options.routing = routing_of(arguments);
   options.seed = arguments.seed;
   options.device = ordinal_of(device);
+  options.max_tokens = max_tokens;
   options.compile_workers = device.compile_workers;
   std::unique_ptr<Executor> local = open_local(options);
   OpenedDevice opened;
@@ -75,7 +85,7 @@ OpenedDevice open_device(const DeviceArguments& device, const WorkloadArguments&
       std::cerr << fmt::format("moetune: going on from {} ({} events); --fresh starts anew\n", journal_path.string(),
                                recorded.events.size());
     } else {
-      std::cerr << fmt::format("moetune: {} is of another run and kept as .bak ({})\n", journal_path.string(),
+      std::cerr << fmt::format("moetune: {} is of another run and kept beside it ({})\n", journal_path.string(),
                                differences.front().text);
     }
   }

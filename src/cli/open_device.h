@@ -19,6 +19,7 @@ struct OpenedDevice {
 // Replay: finds and checks the journal, prints its warnings to stderr. A GPU: `journal` is written, and resumed when it
 // belongs to the same run and `fresh` is not set.
 OpenedDevice open_device(const DeviceArguments& device, const WorkloadArguments& arguments, const Workload& workload,
-                         const std::filesystem::path& journal, bool fresh, const std::string& command_line);
+                         const std::filesystem::path& journal, int max_tokens, bool fresh,
+                         const std::string& command_line);
 
 }  // namespace moetune

@@ -58,8 +58,10 @@ void add_device_options(CLI::App& app, DeviceArguments& a) {
       app.add_option("--compile-workers", a.compile_workers, "Compile processes; default 0: all cores but one")
           ->type_name("N")
           ->check(CLI::Range(0, 1024).description("")),
-      app.add_option("--data-dir", a.data_dir,
-                     "Folder with kernels/ and search_spaces/ to use instead of the built-in ones; default: none")
+      app.add_option(
+             "--data-dir", a.data_dir,
+             "Folder laid out like the repository, whose kernels/, search_spaces/ and src/ replace the built-in files; "
+             "default: none")
           ->type_name("DIR"),
   };
   for (CLI::Option* option : options) option->group("Device");
@@ -76,6 +78,7 @@ Workload workload_of(const WorkloadArguments& a) {
 }
 
 RoutingSpec routing_of(const WorkloadArguments& a) {
+  if (!(a.skew >= 0 && a.skew <= 10)) throw Error(ExitCode::usage, "--skew must be a number from 0 to 10");
   if (a.routing == "uniform") return {RoutingKind::uniform, a.skew};
   if (a.routing == "zipf") return {RoutingKind::zipf, a.skew};
   throw Error(ExitCode::usage, "unknown routing '" + a.routing + "'; known are uniform, zipf");

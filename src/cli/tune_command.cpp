@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -63,10 +64,38 @@ void warn_of_other_dtype(const fs::path& engine_file, const Workload& w) {
   }
 }
 
+// The record's rows of winners that an earlier run of the same layer, device and kernels wrote; empty when there are
+// none.
+Json rows_to_keep(const fs::path& winners, const RunIdentity& run) {
+  const fs::path path = record_path(winners);
+  if (!fs::exists(winners) || !fs::exists(path)) return Json::object();
+  try {
+    const Json record = read_record(path);
+    const bool same = workload_from_json(record.at("workload")) == run.workload &&
+                      record.at("device").at("name") == run.device.name &&
+                      record.at("kernel_digests") == Json(run.kernel_digests);
+    if (same) return record.at("tokens");
+    log_warning(fmt::format("{} is of another layer, device or kernels and will be replaced", winners.string()));
+  } catch (const std::exception& error) {
+    log_warning(fmt::format("{} cannot be kept: {}", winners.string(), error.what()));
+  }
+  return Json::object();
+}
+
+// Winners and their records. Token counts are independent: those of an earlier run stay until this run replaces them.
 class Outputs {
  public:
   Outputs(const OutputPaths& paths, const OpenedDevice& device, const Workload& workload)
-      : paths_(paths), device_(device), workload_(workload) {}
+      : paths_(paths),
+        device_(device),
+        workload_(workload),
+        kept_engine_(rows_to_keep(paths.engine, device.run)),
+        kept_native_(rows_to_keep(paths.native, device.run)) {
+    if (!kept_engine_.empty()) {
+      for (const auto& [tokens, config] : read_engine_file(paths.engine)) engine_[tokens] = config;
+    }
+    if (!kept_native_.empty()) native_ = read_native_file(paths.native).winners;
+  }
 
   void add(const TokenResult& result) {
     results_.push_back(result);
@@ -88,16 +117,18 @@ class Outputs {
     context.gpu_seconds = device_.executor->gpu_seconds();
     if (!engine_.empty()) {
       write_file_atomically(paths_.engine, engine_file_text(engine_));
-      write_file_atomically(record_path(paths_.engine), record_text(engine_record(context, results_)));
+      write_file_atomically(record_path(paths_.engine),
+                            record_text(merged(engine_record(context, results_), kept_engine_)));
     }
     if (!native_.empty()) {
       write_file_atomically(paths_.native, native_file_text(workload_, device_.run.device.name, native_));
-      write_file_atomically(record_path(paths_.native), record_text(native_record(context, results_)));
+      write_file_atomically(record_path(paths_.native),
+                            record_text(merged(native_record(context, results_), kept_native_)));
     }
   }
 
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count(); }
-  bool empty() const { return engine_.empty() && native_.empty(); }
+  bool empty() const { return results_.empty() || (engine_.empty() && native_.empty()); }
 
   void print_paths() const {
     if (!engine_.empty())
@@ -107,9 +138,26 @@ class Outputs {
   }
 
  private:
+  // The record with the kept rows among its own, ascending; their own run's times and seed are not this record's.
+  static Json merged(Json record, const Json& kept) {
+    std::map<int, Json> rows;
+    for (const auto& [tokens, row] : kept.items()) rows[std::stoi(tokens)] = row;
+    Json earlier = Json::array();
+    for (const auto& [tokens, row] : rows) {
+      if (!record["tokens"].contains(std::to_string(tokens))) earlier.push_back(tokens);
+    }
+    if (earlier.empty()) return record;
+    for (const auto& [tokens, row] : record["tokens"].items()) rows[std::stoi(tokens)] = row;
+    record["tokens_of_earlier_runs"] = earlier;
+    record.erase("tokens");
+    for (const auto& [tokens, row] : rows) record["tokens"][std::to_string(tokens)] = row;
+    return record;
+  }
+
   OutputPaths paths_;
   const OpenedDevice& device_;
   Workload workload_;
+  Json kept_engine_, kept_native_;
   std::vector<TokenResult> results_;
   std::map<int, Config> engine_;
   std::map<int, NativeWinner> native_;
@@ -125,8 +173,9 @@ ExitCode run_tune(const TuneArguments& arguments) {
   options.tokens = tokens_of(arguments.workload);
   check_writable(arguments.save_dir, "--save-dir");
   const fs::path journal = journal_path(arguments, workload);
-  OpenedDevice device =
-      open_device(arguments.device, arguments.workload, workload, journal, arguments.fresh, arguments.command_line);
+  const int most = *std::max_element(options.tokens.begin(), options.tokens.end());
+  OpenedDevice device = open_device(arguments.device, arguments.workload, workload, journal, most, arguments.fresh,
+                                    arguments.command_line);
   options.seed = device.run.seed;
   const OutputPaths paths = output_paths(arguments, workload, device.run.device.name);
   warn_of_other_dtype(paths.engine, workload);

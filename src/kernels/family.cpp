@@ -8,6 +8,7 @@
 #include "jit/embedded.h"
 #include "kernels/grouped_gemm.h"
 #include "kernels/layer_steps.h"
+#include "space/space.h"
 
 namespace moetune {
 
@@ -46,6 +47,56 @@ Plan portable_plan(const Workload& w, int tokens, const Config& gemm_config) {
   plan.steps.push_back({{Step::gemm2}, "grouped_gemm", gemm_config});
   plan.steps.push_back({{Step::combine}, "topk_sum", {}});
   return plan;
+}
+
+namespace {
+
+std::vector<Step> steps_of(const Plan& plan) {
+  std::vector<Step> steps;
+  for (const PlanStep& step : plan.steps) steps.insert(steps.end(), step.steps.begin(), step.steps.end());
+  return steps;
+}
+
+// Values the space lists and its constraints allow; the engine's default may lie beyond the latter.
+void check_point(const Problem& problem, const Space& space, const Config& config) {
+  for (const Parameter& parameter : space.parameters) {
+    const bool listed = config.has(parameter.name) && std::find(parameter.values.begin(), parameter.values.end(),
+                                                                config.at(parameter.name)) != parameter.values.end();
+    if (listed) continue;
+    std::vector<std::string> values;
+    for (const std::int64_t value : parameter.values) values.push_back(std::to_string(value));
+    throw Error(ExitCode::usage, "{" + key_of(config) + "} is no config of " + space.name + ": " + parameter.name +
+                                     " must be one of " + join(values, ", "));
+  }
+  if (config.values.size() != space.parameters.size()) {
+    throw Error(ExitCode::usage, "{" + key_of(config) + "} has parameters that " + space.name + " does not know");
+  }
+  const Workload& w = problem.workload;
+  if (w.block_shape && config.at("BLOCK_SIZE_K") > std::min(w.block_shape->n, w.block_shape->k)) {
+    throw Error(ExitCode::usage, "{" + key_of(config) + "}: BLOCK_SIZE_K is larger than the scale block");
+  }
+}
+
+}  // namespace
+
+void check_plan(const Problem& problem, const Plan& plan) {
+  const Config any = engine_default_config(problem.workload, problem.tokens);
+  if (steps_of(plan) != steps_of(portable_plan(problem.workload, problem.tokens, any))) {
+    throw Error(ExitCode::usage, "the plan for " + std::to_string(problem.tokens) +
+                                     " tokens does not have each of the layer's steps once and in order");
+  }
+  for (const PlanStep& step : plan.steps) {
+    const Family& f = family(step.family);
+    for (const Step one : step.steps) {
+      if (std::find(f.steps.begin(), f.steps.end(), one) == f.steps.end()) {
+        throw Error(ExitCode::usage, "family " + f.name + " does not do the step " + name_of(one));
+      }
+      if (one == Step::sort && !step.config.has("BLOCK_SIZE_M")) {
+        throw Error(ExitCode::usage, "the sort step needs its BLOCK_SIZE_M");
+      }
+    }
+    if (!f.space.empty()) check_point(problem, load_space(f.space), step.config);
+  }
 }
 
 std::vector<KernelSource> kernels_of(const Problem& problem, const Plan& plan) {

@@ -52,6 +52,10 @@ std::string family_digest(const Family& family);
 // granularity (BLOCK_SIZE_M); it is left out where the engine skips it (naive_sort).
 Plan portable_plan(const Workload& w, int tokens, const Config& gemm_config);
 
+// Error(usage) when a plan (read from a file) cannot run this problem: a step is missing, doubled or out of order, a
+// family does not do it, or a tuned step's config is no point of its family's space.
+void check_plan(const Problem& problem, const Plan& plan);
+
 // The distinct kernels of a plan, in step order.
 std::vector<KernelSource> kernels_of(const Problem& problem, const Plan& plan);
 

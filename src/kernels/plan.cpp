@@ -78,8 +78,8 @@ Plan plan_from_json(const Json& json) {
   if (!json.is_array()) throw Error(ExitCode::usage, "a plan must be a list of steps, found " + json.dump());
   Plan plan;
   for (const Json& entry : json) {
-    if (!entry.is_object() || !entry.contains("steps") || !entry["steps"].is_array() || !entry.contains("family") ||
-        !entry["family"].is_string()) {
+    if (!entry.is_object() || !entry.contains("steps") || !entry["steps"].is_array() || entry["steps"].empty() ||
+        !entry.contains("family") || !entry["family"].is_string()) {
       throw Error(ExitCode::usage, "a plan's step needs \"steps\" and \"family\", found " + entry.dump());
     }
     PlanStep step;

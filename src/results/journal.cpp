@@ -82,6 +82,17 @@ int open_locked(const fs::path& path) {
   return fd;
 }
 
+// PATH.bak, or PATH.bak.2 and so on when that is taken.
+fs::path free_backup_name(const fs::path& path) {
+  fs::path backup = path;
+  backup += ".bak";
+  for (int number = 2; fs::exists(backup); ++number) {
+    backup = path;
+    backup += ".bak." + std::to_string(number);
+  }
+  return backup;
+}
+
 }  // namespace
 
 bool has_whole_header(const fs::path& path) { return read_file(path).find('\n') != std::string::npos; }
@@ -127,8 +138,7 @@ JournalWriter::JournalWriter(const fs::path& path, const Json& header, bool cont
   }
   if (status.st_size > 0) {
     // Hours of GPU time may be in it.
-    fs::path backup = path;
-    backup += ".bak";
+    const fs::path backup = free_backup_name(path);
     if (::rename(path.c_str(), backup.c_str()) != 0) fail("rename", path, errno);
     ::close(std::exchange(file_, -1));
     file_ = open_locked(path);

@@ -37,7 +37,7 @@ class LocalExecutor : public Executor {
     const Json answer = start_worker();
     limits_ = gpu_limits_from_json(answer.at("limits"));
     check_driver();
-    check_memory(answer.at("free_bytes").get<std::int64_t>());
+    check_size(answer.at("free_bytes").get<std::int64_t>());
     pool_ = std::make_unique<CompilePool>(limits_.arch, options.compile_workers);
   }
 
@@ -105,6 +105,10 @@ class LocalExecutor : public Executor {
                           {"seed", options_.seed}};
     const Reply reply = exchange(request, options_.open_deadline);
     if (!reply.answered) throw Error(ExitCode::no_device, "the device worker did not start: " + reply.log);
+    if (!reply.answer.contains("limits")) {
+      throw Error(ExitCode::no_device,
+                  "the device worker did not start: " + reply.answer.value("log", "no reason given"));
+    }
     return reply.answer;
   }
 
@@ -165,13 +169,19 @@ class LocalExecutor : public Executor {
     }
   }
 
-  void check_memory(std::int64_t free_bytes) const {
-    const std::int64_t need = device_bytes_needed(options_.workload, 1, 1);
+  void check_size(std::int64_t free_bytes) const {
+    constexpr int most_tokens = 65535;  // one row of the combine kernel's grid each
+    if (options_.max_tokens > most_tokens) {
+      throw Error(ExitCode::usage, fmt::format("{} tokens in one call are more than the kernels take ({}); leave them "
+                                               "out of --tokens",
+                                               options_.max_tokens, most_tokens));
+    }
+    const std::int64_t need = device_bytes_needed(options_.workload, options_.max_tokens, 1);
     if (need > free_bytes) {
-      throw Error(
-          ExitCode::usage,
-          fmt::format("the layer needs {:.1f} GB on the GPU and {} has {:.1f} GB free; use more ranks (--tp, --ep)",
-                      need / 1e9, limits_.name, free_bytes / 1e9));
+      throw Error(ExitCode::usage,
+                  fmt::format("{} tokens need {:.1f} GB on the GPU and {} has {:.1f} GB free; use more "
+                              "ranks (--tp, --ep) or fewer --tokens",
+                              options_.max_tokens, need / 1e9, limits_.name, free_bytes / 1e9));
     }
   }
 

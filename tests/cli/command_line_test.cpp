@@ -60,6 +60,20 @@ TEST_F(CommandLine, HelpNamesDefaults) {
   EXPECT_GT(options, 40);
 }
 
+TEST_F(CommandLine, EmptyValuesAreRefused) {
+  for (const char* option : {"--tokens", "--save-dir", "--device"}) {
+    const Ran ran = run(std::string("--model kimi-k2 --tp 4 --dry-run ") + option + " ''");
+    EXPECT_EQ(ran.code, 2);
+    expect_has(ran.err, {option, "empty value"});
+  }
+}
+
+TEST_F(CommandLine, AFullStandardOutputIsAnError) {
+  const Ran ran = run("list models >/dev/full");
+  EXPECT_EQ(ran.code, 2);
+  expect_has(ran.err, {"standard output"});
+}
+
 TEST_F(CommandLine, StartsAtOnce) {
   auto best = std::chrono::milliseconds::max();
   for (int i = 0; i < 10; ++i) {

@@ -100,6 +100,36 @@ TEST_F(ReplayedTuning, WritesTheSameFilesEachTime) {
   EXPECT_EQ(record.at("interrupted"), false);
 }
 
+TEST_F(ReplayedTuning, ARerunOfFewerTokenCountsKeepsTheOthers) {
+  record("bf16", {1, 4});
+  const std::string first = winners("a", bf16_replay);
+  EXPECT_EQ(winners("a", "--tokens 4 --device replay:Fake_GPU"), first);
+  const Json record = Json::parse(text_of(record_path(engine_file("a"))));
+  EXPECT_EQ(record.at("tokens_of_earlier_runs"), Json({1}));
+  EXPECT_TRUE(record.at("tokens").contains("1"));
+  EXPECT_TRUE(record.at("tokens").contains("4"));
+}
+
+TEST_F(ReplayedTuning, BenchRefusesPlansThatNoKernelTakes) {
+  record("bf16", {1});
+  winners("out", "--tokens 1 --device replay:Fake_GPU");
+  const std::string text = text_of(native_file("out"));
+  const auto refused = [&](const std::string& from, const std::string& to, const std::string& part) {
+    std::string broken = text;
+    const std::size_t at = broken.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    broken.replace(at, from.size(), to);
+    std::ofstream(folder_.path() / "broken.json") << broken;
+    const Ran ran = run("bench " + sizes + " --tokens 1 --device replay:Fake_GPU --winners broken.json");
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    expect_has(ran.err, {part});
+  };
+  refused(R"("steps":["gemm1"])", R"("steps":[])", "steps");
+  refused(R"("steps":["gemm1"])", R"("steps":["gemm2"])", "once and in order");
+  refused(R"("num_stages":)", R"("num_stages":9)", "num_stages must be one of");
+  refused(R"("grouped_gemm")", R"("silu_mul")", "does not do the step");
+}
+
 TEST_F(ReplayedTuning, PrintsRowsPathsAndWhoseKernelsWereMeasured) {
   record("bf16", {1, 4});
   const Ran ran = run(sizes + " " + bf16_replay + " --save-dir out");

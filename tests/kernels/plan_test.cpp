@@ -67,8 +67,9 @@ TEST(Plan, JsonRoundTrip) {
 }
 
 TEST(Plan, BrokenJsonIsAUsageError) {
-  for (const char* text : {"3", "[3]", R"([{"steps":["gemm9"],"family":"x"}])", R"([{"steps":[1],"family":"x"}])",
-                           R"([{"family":"x"}])", R"([{"steps":["gemm1"],"family":3}])"}) {
+  for (const char* text :
+       {"3", "[3]", R"([{"steps":["gemm9"],"family":"x"}])", R"([{"steps":[1],"family":"x"}])", R"([{"family":"x"}])",
+        R"([{"steps":[],"family":"x"}])", R"([{"steps":["gemm1"],"family":3}])"}) {
     EXPECT_THROW(plan_from_json(Json::parse(text)), Error) << text;
   }
 }
