@@ -104,7 +104,8 @@ TEST_F(CommandLine, UnknownNamesComeWithTheNearest) {
   expect_has(error(2, "--model kimi-k3"), {"kimi-k2"});
   expect_has(error(2, "--model kimi-k2 --dtype fp8"), {"fp8_w8a8"});
   expect_has(error(2, "--model kimi-k2 --scales blok"), {"block"});
-  expect_has(error(2, "--model kimi-k2 --routing unifrom --dry-run --device replay:x"), {"replay"});
+  expect_has(error(2, "--model kimi-k2 --routing unifrom --dry-run"), {"uniform"});
+  expect_has(error(2, "--model kimi-k2 --dry-run --device replay:x"), {"replay"});
   expect_has(error(2, "--modle kimi-k2"), {"unknown option --modle", "--model"});
   expect_has(error(2, "bench --jsn x"), {"--json"}, {"--dry-run"});
   expect_has(error(2, "bnech"), {"unknown command bnech", "bench"});
