@@ -46,38 +46,16 @@ OutputPaths output_paths(const TuneArguments& arguments, const Workload& w, cons
   return {folder / engine_file_name(w, device), folder / native_file_name(w), journal_path(arguments, w)};
 }
 
-// bf16 and fp16 layers share one engine file name.
-void warn_of_other_dtype(const fs::path& engine_file, const Workload& w) {
-  const fs::path record = record_path(engine_file);
-  if (!fs::exists(engine_file) || !fs::exists(record)) return;
-  std::string before = name_of(w.dtype);
-  try {
-    before = read_record(record).value("/workload/dtype"_json_pointer, before);
-  } catch (const std::exception& error) {  // it is about to be replaced
-    log_warning(fmt::format("cannot tell what {} holds: {}", engine_file.string(), error.what()));
-  }
-  if (before != name_of(w.dtype)) {
-    log_warning(
-        fmt::format("{} holds winners of {} and will be replaced by those of {}: the engine's name for the file "
-                    "does not tell them apart",
-                    engine_file.string(), before, name_of(w.dtype)));
-  }
-}
-
-// The record's rows of winners that an earlier run of the same layer, device and kernels wrote; empty when there are
-// none.
+// What an earlier run left in `winners` that this run keeps; says so when it is of something else.
 Json rows_to_keep(const fs::path& winners, const RunIdentity& run) {
   const fs::path path = record_path(winners);
   if (!fs::exists(winners) || !fs::exists(path)) return Json::object();
   try {
-    const Json record = read_record(path);
-    const bool same = workload_from_json(record.at("workload")) == run.workload &&
-                      record.at("device").at("name") == run.device.name &&
-                      record.at("kernel_digests") == Json(run.kernel_digests);
-    if (same) return record.at("tokens");
-    log_warning(fmt::format("{} is of another layer, device or kernels and will be replaced", winners.string()));
-  } catch (const std::exception& error) {
-    log_warning(fmt::format("{} cannot be kept: {}", winners.string(), error.what()));
+    const EarlierRows earlier = earlier_rows(read_record(path), run);
+    if (earlier.difference.empty()) return earlier.rows;
+    log_warning(fmt::format("{} {} and will be replaced", winners.string(), earlier.difference));
+  } catch (const std::exception& error) {  // it is about to be replaced
+    log_warning(fmt::format("cannot tell what {} holds: {}", winners.string(), error.what()));
   }
   return Json::object();
 }
@@ -118,12 +96,12 @@ class Outputs {
     if (!engine_.empty()) {
       write_file_atomically(paths_.engine, engine_file_text(engine_));
       write_file_atomically(record_path(paths_.engine),
-                            record_text(merged(engine_record(context, results_), kept_engine_)));
+                            record_text(with_earlier_rows(engine_record(context, results_), kept_engine_)));
     }
     if (!native_.empty()) {
       write_file_atomically(paths_.native, native_file_text(workload_, device_.run.device.name, native_));
       write_file_atomically(record_path(paths_.native),
-                            record_text(merged(native_record(context, results_), kept_native_)));
+                            record_text(with_earlier_rows(native_record(context, results_), kept_native_)));
     }
   }
 
@@ -138,22 +116,6 @@ class Outputs {
   }
 
  private:
-  // The record with the kept rows among its own, ascending; their own run's times and seed are not this record's.
-  static Json merged(Json record, const Json& kept) {
-    std::map<int, Json> rows;
-    for (const auto& [tokens, row] : kept.items()) rows[std::stoi(tokens)] = row;
-    Json earlier = Json::array();
-    for (const auto& [tokens, row] : rows) {
-      if (!record["tokens"].contains(std::to_string(tokens))) earlier.push_back(tokens);
-    }
-    if (earlier.empty()) return record;
-    for (const auto& [tokens, row] : record["tokens"].items()) rows[std::stoi(tokens)] = row;
-    record["tokens_of_earlier_runs"] = earlier;
-    record.erase("tokens");
-    for (const auto& [tokens, row] : rows) record["tokens"][std::to_string(tokens)] = row;
-    return record;
-  }
-
   OutputPaths paths_;
   const OpenedDevice& device_;
   Workload workload_;
@@ -178,7 +140,6 @@ ExitCode run_tune(const TuneArguments& arguments) {
                                     arguments.command_line);
   options.seed = device.run.seed;
   const OutputPaths paths = output_paths(arguments, workload, device.run.device.name);
-  warn_of_other_dtype(paths.engine, workload);
 
   Outputs outputs(paths, device, workload);
   ProgressPrinter progress(std::cerr, isatty(STDERR_FILENO) != 0);

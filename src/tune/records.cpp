@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "kernels/family.h"
 #include "results/record.h"
@@ -173,6 +174,40 @@ Json engine_record(const RecordContext& context, const std::vector<TokenResult>&
 
 Json native_record(const RecordContext& context, const std::vector<TokenResult>& tokens) {
   return record(context, tokens, kNativeOrigin, {&TokenResult::native, &TokenResult::native_times, true});
+}
+
+EarlierRows earlier_rows(const Json& record, const RunIdentity& run) {
+  const Workload before = workload_from_json(record.at("workload"));
+  const std::string device = record.at("device").at("name").get<std::string>();
+  EarlierRows earlier;
+  if (before.dtype != run.workload.dtype) {
+    // bf16 and fp16 layers share one engine file name.
+    earlier.difference = std::string("holds winners of ") + name_of(before.dtype) + ", not of " +
+                         name_of(run.workload.dtype) + " (the engine's name for the file does not tell them apart),";
+  } else if (!(before == run.workload)) {
+    earlier.difference = "holds winners of " + workload_slug(before) + ", not of " + workload_slug(run.workload) + ",";
+  } else if (device != run.device.name) {
+    earlier.difference = "holds winners of " + device + ", not of " + run.device.name + ",";
+  } else if (record.at("kernel_digests") != Json(run.kernel_digests)) {
+    earlier.difference = "holds winners of another version of the kernels";
+  } else {
+    earlier.rows = record.at("tokens");
+  }
+  return earlier;
+}
+
+Json with_earlier_rows(Json record, const Json& rows) {
+  std::map<int, Json> all;
+  for (const auto& [tokens, row] : record["tokens"].items()) all[std::stoi(tokens)] = row;
+  Json earlier = Json::array();
+  for (const auto& [tokens, row] : rows.items()) {
+    if (all.emplace(std::stoi(tokens), row).second) earlier.push_back(std::stoi(tokens));
+  }
+  if (earlier.empty()) return record;
+  record["tokens_of_earlier_runs"] = earlier;
+  record.erase("tokens");  // comes last again
+  for (const auto& [tokens, row] : all) record["tokens"][std::to_string(tokens)] = row;
+  return record;
 }
 
 }  // namespace moetune

@@ -23,4 +23,14 @@ Json engine_record(const RecordContext& context, const std::vector<TokenResult>&
 // Of the native winners file: plans ranked by the whole layer.
 Json native_record(const RecordContext& context, const std::vector<TokenResult>& tokens);
 
+// The rows ("tokens") of an earlier run's record that may stand beside this run's: same layer, device and kernels.
+struct EarlierRows {
+  Json rows = Json::object();
+  std::string difference;  // why not, e.g. "holds winners of bf16, not of fp16"; empty when they may
+};
+EarlierRows earlier_rows(const Json& record, const RunIdentity& run);
+
+// The record with the rows of token counts that it lacks, ascending; "tokens_of_earlier_runs" names those.
+Json with_earlier_rows(Json record, const Json& rows);
+
 }  // namespace moetune
